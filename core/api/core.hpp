@@ -1,0 +1,110 @@
+// core.hpp: all that the Python module uses of the core, besides core/ir (Builder and friends).
+//
+// A Context is one `qd.init`: a loaded plugin, an open device, the caches, the compile threads. Everything that it makes
+// keeps its inner state alive; after close() those objects answer Error "the runtime was reset", and nothing leaks.
+// Any thread may call anything; none of these functions takes the GIL, and the callers release it around slow ones.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ir/func.hpp"
+#include "core/support/error.hpp"
+
+namespace qd {
+
+struct ContextConfig {
+  std::vector<std::string> archs;        // in order of preference; the first usable one is opened
+  std::string plugin_dir;                // where the plugins beside the core lie
+  std::string plugin_path;               // explicit path of one plugin; empty: discovery
+  std::map<std::string, std::string> options;  // rows of options.def, decimal text
+  bool offline_cache = true;
+  std::string cache_root;                // resolved by the caller
+  std::string cleaning_policy = "lru";
+  uint64_t cache_max_bytes = 100ull << 20;
+  double cleaning_factor = 0.25;
+  int per_offload = -1;                  // -1 auto, 0, 1
+  bool debug_cache_verify = false;
+  uint32_t random_seed = 0;
+  bool print_ir = false, dump_ir = false, load_ir = false, keep_asm = false;
+  std::string dump_path = "/tmp/ir/";
+};
+
+// Where a plugin was looked for and what came of it: `python -m quadrants backends`, and the text of a refusal.
+struct PluginReport {
+  std::string arch, path, source;  // source: "beside the core", "entry point", "QD_BACKEND_PATH", "explicit"
+  std::string name, version, build_id, abi;
+  bool usable = false;
+  std::string step, reason, remedy;
+};
+std::vector<PluginReport> survey_plugins(const ContextConfig &);
+
+struct Observations {  // of one compile of one kernel; -1: did not happen (spec/caching.md 4)
+  int constructs_total = -1, constructs_hit = -1, constructs_recompiled = -1;
+  int tasks_total = -1, tasks_hit = -1, tasks_recompiled = -1;
+  std::string whole_kernel_reason;
+  double passes_ms = 0, codegen_ms = 0, finish_ms = 0, load_ms = 0;
+  uint64_t artifact_bytes = 0;
+  int memory_hits = 0, disk_hits = 0;
+};
+
+struct Report {  // a record of the report buffer, site number mapped back to the kernel's
+  uint32_t site, task;
+  int64_t iteration;
+  std::vector<uint64_t> values;
+};
+
+class Buffer {  // device memory; freed when the last reference goes
+ public:
+  virtual ~Buffer() = default;
+  virtual uint64_t address() const = 0;  // what goes into an argument word
+  virtual void *host() const = 0;        // mapped pointer or nullptr
+  virtual uint64_t size() const = 0;
+  virtual void copy_in(uint64_t offset, const void *src, uint64_t size) = 0;
+  virtual void copy_out(uint64_t offset, void *dst, uint64_t size) const = 0;
+  virtual void fill(uint64_t offset, uint64_t size, uint64_t pattern, uint32_t pattern_bytes) = 0;
+};
+
+// A compiled, loaded kernel. Kernel words: the layout of wire.h's argument block over the *kernel's* parameters; the first
+// QD_ARG_FIRST words are filled by launch(). Copies of what it needs of the words are made before it returns.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  virtual void launch(uint64_t *words) = 0;         // throws Error; reports wait in take_reports
+  virtual bool has_reports() const = 0;             // cheap; true after a launch that reported something
+  virtual std::vector<Report> take_reports(bool &failed, uint32_t &dropped) = 0;
+  virtual const void *result() const = 0;           // QD_RESULT_BYTES on the host; valid after sync()
+  virtual const Observations &observations() const = 0;
+  virtual uint32_t n_tasks() const = 0;
+  virtual uint32_t n_words() const = 0;             // kernel words that launch() expects
+};
+
+class Context {
+ public:
+  static std::shared_ptr<Context> open(const ContextConfig &);  // throws Error with the whole chain of refusals
+  virtual ~Context() = default;
+  virtual void close() = 0;                          // waits for running launches; idempotent
+  virtual void sync() = 0;
+  virtual const std::string &arch() const = 0;
+  virtual bool host_shared() const = 0;              // QDB_CAP_HOST_SHARED: host pointers are valid argument words
+  virtual std::shared_ptr<Buffer> alloc(uint64_t bytes) = 0;  // zeroed; at least one byte is allocated
+  // `kernel` is the whole kernel as the front end built it (not canonical, not split); its name is kernel.debug.name.
+  virtual std::shared_ptr<Executable> compile(const ir::Unit &kernel) = 0;
+  virtual void interrupt() = 0;                      // asks a running compile to stop: Error{interrupted}
+  virtual std::string device_name() const = 0;
+  virtual void quiesce(uint32_t why) = 0;            // 1 forked child, 2 interpreter exit
+};
+
+// Log lines of the core and of plugins; level 1 error .. 5 trace. The default sink is spdlog's on standard error.
+void set_log_level(int level);
+int log_level();
+void log_line(int level, const std::string &message);
+
+std::string core_build_id();
+
+}  // namespace qd
