@@ -1,0 +1,35 @@
+# Two commands for a fresh Debian 12 machine (root or sudo): `make demo` and `make test`. Everything else is CMake presets.
+PYTHON := .venv/bin/python
+RELEASE := build/release
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.PHONY: demo test lint format setup build nollvm clean
+
+demo: build
+	PYTHONPATH=$(RELEASE)/python $(PYTHON) examples/fluid.py
+
+test: build
+	$(PYTHON) tests/lint/all.py
+	ctest --preset release -j 2
+	PYTHONPATH=$(RELEASE)/python $(PYTHON) -m pytest tests/python -q -n 2 --dist loadfile
+	cmake --preset nollvm > build/nollvm.log && cmake --build --preset nollvm > build/nollvm.log
+	ctest --preset nollvm -j 2
+
+setup:
+	packaging/setup.sh
+
+build: setup
+	mkdir -p build
+	cmake --preset release -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON) > build/configure.log || (cat build/configure.log; false)
+	cmake --build --preset release
+
+lint: setup
+	$(PYTHON) tests/lint/all.py
+
+format: setup
+	git ls-files '*.cpp' '*.hpp' '*.h' | xargs clang-format -i
+	$(PYTHON) -m ruff format python tests examples benchmarks plugins-api
+	$(PYTHON) -m ruff check --fix python tests examples benchmarks plugins-api
+
+clean:
+	rm -rf build
