@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/ir/func.hpp"
@@ -22,6 +23,7 @@ struct ContextConfig {
   std::vector<std::string> archs;        // in order of preference; the first usable one is opened
   std::string plugin_dir;                // where the plugins beside the core lie
   std::string plugin_path;               // explicit path of one plugin; empty: discovery
+  std::vector<std::pair<std::string, std::string>> entry_points;  // arch, path; asked only for an arch that isn't in plugin_dir
   std::map<std::string, std::string> options;  // rows of options.def, decimal text
   bool offline_cache = true;
   std::string cache_root;                // resolved by the caller

@@ -1,0 +1,152 @@
+// plugin.hpp: a backend plugin as the rest of the core sees it: typed handles over the C table of qd_backend.h. Every call
+// is checked: a status becomes qd::Error by status.def, success without a handle is a fault of the plugin. Handles destroy
+// their object when they go, keep their parents alive, and may be used from any thread; calls on one Stream are serialised
+// by the caller. A Library is never unloaded, so nothing here can dangle into unmapped code.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/digest.hpp"
+#include "cache/store.hpp"
+#include "core/api/core.hpp"
+#include "core/support/thread_pool.hpp"
+#include "qd/qd_backend.h"
+
+namespace qd::plugin {
+
+// What the host functions act on during a plugin call of one Context.
+struct Services {
+  explicit Services(uint32_t workers) : pool(workers) {}
+  ThreadPool pool;                       // compile threads
+  std::atomic<bool> cancelled = false;   // interrupt(): running compiles answer QDB_E_CANCELLED
+  std::string dump_path;                 // <dump_path>/<name>.<kind>; empty: dumps are dropped
+  bool load_ir = false;                  // dump_override reads the dumped file back (QD_LOAD_IR)
+};
+
+struct Library {  // one loaded plugin; lives until the process ends
+  std::string path, arch, name, version;
+  cache::Digest build_id;                // all code that can change generated code: part of every key
+  uint32_t minor = 0;                    // of the ABI, the smaller of both sides
+  const QdbBackend *table = nullptr;
+};
+
+// Loads the first usable plugin for `arch`. Refusals are appended to `chain` whatever the outcome; null when none is left.
+const Library *load(const ContextConfig &, const std::string &arch, std::vector<PluginReport> &chain);
+std::string describe(const std::vector<PluginReport> &chain);  // one line a refusal: path, step, reason, remedy
+
+struct Caps {
+  uint32_t units = 0;        // QDB_UNIT_
+  uint64_t caps = 0;         // QDB_CAP_
+  uint32_t ir_major = 0, ir_minor = 0;
+  uint32_t max_compile_threads = 0;
+  bool has(uint64_t cap) const { return (caps & cap) != 0; }
+};
+
+struct Task {                // of a compile request; the caller keeps the strings alive
+  std::string_view ir, symbol, name;
+};
+
+struct Artifact {
+  std::string kind;          // "elf", "ptx", "cubin", ...
+  cache::Blob bytes;
+};
+
+using Options = std::map<std::string, std::string>;  // rows of options.def, decimal text
+
+class Instance {
+ public:
+  static std::shared_ptr<Instance> create(const Library &, std::shared_ptr<Services>, const Options &);
+  ~Instance();
+  const Library &library() const { return library_; }
+  Services &services() const { return *services_; }
+  const Caps &caps() const { return caps_; }
+  uint32_t device_count() const;
+  QdbDeviceInfo device_info(uint32_t index) const;
+  void quiesce(uint32_t why);  // 1 in a forked child, 2 at exit: afterwards handles are let go without a call
+  bool quiesced() const { return quiesced_.load(std::memory_order_relaxed); }
+
+  // `unit` QDB_UNIT_, `flags` QDB_COMPILE_. Any thread; the plugin's limits (QDB_CAP_COMPILE_MT, max_compile_threads) are
+  // kept here: a call over the limit waits its turn.
+  Artifact compile(uint32_t unit, std::span<const Task>, std::string_view target, const Options &, uint32_t flags) const;
+  Artifact finish(std::string_view target, const Artifact &) const;  // only with QDB_CAP_FINISH
+
+  QdbInstance *raw() const { return handle_; }
+
+ private:
+  Instance(const Library &, std::shared_ptr<Services>);
+  struct Turns;
+  const Library &library_;
+  std::shared_ptr<Services> services_;
+  QdbInstance *handle_ = nullptr;
+  Caps caps_;
+  std::unique_ptr<Turns> turns_;
+  std::atomic<bool> quiesced_ = false;
+};
+
+class Device {
+ public:
+  static std::shared_ptr<Device> open(std::shared_ptr<Instance>, uint32_t index);
+  ~Device();
+  const std::shared_ptr<Instance> &instance() const { return instance_; }
+  std::string target(uint32_t level) const;  // canonical bytes; 1: of code, 2: of finished code
+  void sync() const;
+  QdbDevice *raw() const { return handle_; }
+
+ private:
+  explicit Device(std::shared_ptr<Instance> i) : instance_(std::move(i)) {}
+  std::shared_ptr<Instance> instance_;
+  QdbDevice *handle_ = nullptr;
+};
+
+class Module {
+ public:
+  // Error with status QDB_E_ARTIFACT: drop the entries and recompile.
+  static std::unique_ptr<Module> load(std::shared_ptr<Device>, std::span<const Artifact>);
+  ~Module();
+  QdbEntry *entry(std::string_view symbol) const;  // lives as long as the module
+
+ private:
+  explicit Module(std::shared_ptr<Device> d) : device_(std::move(d)) {}
+  std::shared_ptr<Device> device_;
+  QdbModule *handle_ = nullptr;
+};
+
+class Memory {
+ public:
+  static std::unique_ptr<Memory> alloc(std::shared_ptr<Device>, uint64_t size);  // zeroed, 64-byte aligned; size > 0
+  ~Memory();
+  uint64_t address() const { return info_.address; }
+  void *host() const { return info_.host; }  // mapped pointer or nullptr
+  uint64_t size() const { return info_.size; }
+  QdbMem *raw() const { return handle_; }
+
+ private:
+  explicit Memory(std::shared_ptr<Device> d) : device_(std::move(d)) {}
+  std::shared_ptr<Device> device_;
+  QdbMem *handle_ = nullptr;
+  QdbMemInfo info_{};
+};
+
+class Stream {
+ public:
+  static std::unique_ptr<Stream> create(std::shared_ptr<Device>);
+  ~Stream();
+  void sync();
+  void copy(std::span<const QdbCopy>);
+  void fill(std::span<const QdbFill>);
+  void launch(std::span<const QdbLaunch>);  // no allocation unless it fails
+
+ private:
+  explicit Stream(std::shared_ptr<Device> d) : device_(std::move(d)) {}
+  std::shared_ptr<Device> device_;
+  QdbStream *handle_ = nullptr;
+};
+
+}  // namespace qd::plugin
