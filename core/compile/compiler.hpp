@@ -1,0 +1,48 @@
+// compiler.hpp: from a kernel to an executable: split, keys, store, plugin, load. The policy (one unit per task, or one for
+// the kernel) decides only what is compiled and cached together; the tasks and their results are the same either way.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "cache/store.hpp"
+#include "core/api/core.hpp"
+#include "core/compile/backend.hpp"
+#include "core/compile/key.hpp"
+#include "core/support/thread_pool.hpp"
+
+namespace qd::compile {
+
+struct CompilerConfig {
+  Options options;
+  int per_offload = -1;           // -1 what the backend prefers, 0, 1
+  bool offline_cache = true;
+  bool debug_cache_verify = false;  // recompile on each hit and compare
+  bool print_ir = false, dump_ir = false, load_ir = false, keep_asm = false;
+  std::string dump_path;
+  uint32_t random_seed = 0;
+};
+
+class Arenas;  // launch memory of the calling threads: executable.hpp
+
+class Compiler {
+ public:
+  // `store` must not have been shared with a runtime that had other settings of offline_cache.
+  Compiler(std::shared_ptr<Backend>, std::shared_ptr<cache::Store>, std::shared_ptr<ThreadPool>, CompilerConfig);
+  ~Compiler();
+
+  // Any number of threads at once. Throws Error; Kind::interrupted after interrupt().
+  std::shared_ptr<Executable> compile(const ir::Unit &kernel);
+
+  void interrupt();  // asks the compiles that are running now to stop
+
+ private:
+  std::shared_ptr<Backend> backend_;
+  std::shared_ptr<cache::Store> store_;
+  std::shared_ptr<ThreadPool> pool_;
+  CompilerConfig config_;
+  std::vector<std::pair<std::string, std::string>> option_rows_;
+  std::shared_ptr<Arenas> arenas_;
+  std::atomic<uint64_t> interrupts_{0};
+};
+
+}  // namespace qd::compile
