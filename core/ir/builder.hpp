@@ -34,6 +34,7 @@ class Builder {
   uint32_t open_function(uint32_t n_args, uint32_t n_results);
   void close_function();                  // back to the function that was open before
   uint32_t depth() const;                 // open regions of the current function
+  uint32_t rewrites() const;              // how often emit() answered with a value it had, or a simpler one
 
   const Unit &unit() const;
   Unit finish(std::string name) &&;       // all regions must be closed

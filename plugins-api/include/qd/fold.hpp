@@ -131,7 +131,7 @@ template <class R, bool Unsigned, class T> R cast(T x) {
 }
 template <class R, class T> R bitcast(T x) {
   R r{};
-  std::memcpy(&r, &x, std::min(sizeof r, sizeof x));
+  std::memcpy(static_cast<void *>(&r), &x, std::min(sizeof r, sizeof x));
   return r;
 }
 
