@@ -1,0 +1,110 @@
+// layered_store.cpp: memory in front of disk, and the one switch of spec/caching.md 3: with offline_cache=False there is no
+// disk layer, so no tier can reach the disk. Also the place where "no function throws" is kept.
+#include <chrono>
+
+#include "cache/entry.hpp"
+#include "cache/layers.hpp"
+
+namespace qd::cache {
+namespace {
+
+class LayeredStore final : public Store {
+ public:
+  LayeredStore(uint64_t memory_bytes, std::unique_ptr<DiskLayer> disk) : memory_(memory_bytes), disk_(std::move(disk)) {}
+
+  std::optional<Entry> get(const Key &key) override {
+    return guarded<Entry>([&]() -> std::optional<Entry> {
+      if (auto entry = memory_.get(key)) return entry;
+      auto entry = disk_ ? disk_->get(key) : std::nullopt;
+      if (entry) memory_.keep(key, *entry);
+      return entry;
+    });
+  }
+
+  std::optional<Info> stat(const Key &key) override {
+    return guarded<Info>([&] {
+      auto info = memory_.stat(key);
+      return info || !disk_ ? info : disk_->stat(key);
+    });
+  }
+
+  void put(const Key &key, const Blob &payload, const std::vector<Component> &components) override {
+    if (!payload || !valid_key(key)) return;
+    guarded<bool>([&]() -> std::optional<bool> {
+      Entry entry{payload, {digest_of(payload->view()), payload->size(), components, Origin::memory}};
+      memory_.keep(key, entry);
+      if (disk_)
+        disk_->put(key, encode_entry(key, payload->view(), entry.info.payload_digest, components, disk_->config().version));
+      return true;
+    });
+  }
+
+  void drop(const Key &key) override {
+    guarded<bool>([&]() -> std::optional<bool> {
+      memory_.drop(key);
+      if (disk_) disk_->drop(key);
+      return true;
+    });
+  }
+
+  std::unique_ptr<Claim> claim(const Key &key, const std::function<bool()> &cancelled) override {
+    auto mine = std::make_unique<LocalClaim>(*this, key);
+    std::unique_lock lock(mutex_);
+    while (!building_.insert(key).second) {
+      mine->waited_ = true;
+      changed_.wait_for(lock, std::chrono::milliseconds(20));
+      if (cancelled && cancelled()) return mine;
+    }
+    mine->held_ = true;
+    lock.unlock();
+    // Whoever waited inside the process finds the value in memory: no reason to ask the neighbours.
+    if (disk_ && !mine->waited_) mine->file_ = disk_->claim(key, cancelled);
+    return mine;
+  }
+
+ private:
+  class LocalClaim final : public Claim {
+   public:
+    LocalClaim(LayeredStore &store, Key key) : store_(store), key_(std::move(key)) {}
+    ~LocalClaim() override {
+      file_.reset();
+      if (!held_) return;
+      std::lock_guard lock(store_.mutex_);
+      store_.building_.erase(key_);
+      store_.changed_.notify_all();
+    }
+    bool waited() const override { return waited_ || (file_ && file_->waited()); }
+
+    LayeredStore &store_;
+    Key key_;
+    std::unique_ptr<Claim> file_;
+    bool waited_ = false, held_ = false;
+  };
+
+  // Out of memory, or a fault of ours: a cache that can't answer is a miss, never an exception out of a kernel call.
+  template <class T, class F>
+  static std::optional<T> guarded(F &&f) {
+    try {
+      return f();
+    } catch (...) {
+      return {};
+    }
+  }
+
+  MemoryLayer memory_;
+  std::unique_ptr<DiskLayer> disk_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unordered_set<Key, KeyHash> building_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> make_memory_store(uint64_t max_bytes) { return std::make_unique<LayeredStore>(max_bytes, nullptr); }
+
+std::unique_ptr<Store> make_store(const StoreConfig &config) {
+  auto disk = config.offline_cache ? std::make_unique<DiskLayer>(config) : nullptr;
+  return std::make_unique<LayeredStore>(config.memory_bytes, std::move(disk));
+}
+
+}  // namespace qd::cache
