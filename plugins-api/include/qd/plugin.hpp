@@ -16,6 +16,7 @@
 
 #include "qd/ext_counts.h"
 #include "qd/qd_backend.h"
+#include "qd/wire.h"
 
 namespace qd::plugin {
 
