@@ -1,0 +1,25 @@
+// plugin.cpp: the one exported symbol of the reference backend, and what it can do.
+#include "backends/reference/reference.hpp"
+
+namespace qd::reference {
+
+void Instance::caps(QdbCaps &out) {
+  out.units = QDB_UNIT_TASK | QDB_UNIT_KERNEL;
+  out.caps = QDB_CAP_COMPILE_MT | QDB_CAP_OFFLINE | QDB_CAP_HOST_SHARED | QDB_CAP_RECURSION | QDB_CAP_KERNEL_DEFAULT;
+  out.ir_major = QD_WIRE_MAJOR;
+  out.ir_minor = QD_WIRE_MINOR;
+}
+
+struct Backend {
+  using Instance = reference::Instance;
+  using Device = reference::Device;
+  using Module = reference::Module;
+  using Mem = reference::Mem;
+  using Stream = reference::Stream;
+};
+
+}  // namespace qd::reference
+
+extern "C" QDB_EXPORT QdbStatus QDB_CALL qdb_negotiate(const QdbHello *hello, QdbReply *reply) noexcept {
+  return qd::plugin::negotiate<qd::reference::Backend>(hello, reply, {"reference", "Reference interpreter", "0.1.0", QD_BUILD_ID});
+}
