@@ -1,0 +1,12 @@
+"""`qd.experimental`: things that may change. Not supported yet; each name says so when it is used."""
+
+import sys as _sys
+
+from quadrants.lang.later import fill_module as _fill_module
+
+_NAMES = "real_func"
+_fill_module(_sys.modules[__name__], _NAMES)
+
+
+def __dir__() -> list[str]:
+    return _NAMES.split()

@@ -1,0 +1,151 @@
+"""The runtime object of the package: what `qd.init` sets up and `qd.reset` takes down.
+
+One `Runtime` lives as long as the process; `init` replaces what it holds. The front end reads `options` and the default
+types at each compile, kernels register in `kernels` to be told of a reset, and everything that owns device memory
+remembers the `epoch` of its making, so that an object of an earlier runtime is refused instead of used.
+"""
+
+import atexit
+import os
+from typing import Any
+from weakref import WeakSet
+
+from quadrants import _native
+from quadrants.lang import config
+from quadrants.lang.exception import QuadrantsRuntimeError
+
+FORKED = (
+    "This process was forked after qd.init(), and a runtime does not survive a fork. Start processes with the 'spawn' "
+    "method, fork before qd.init(), or call qd.init() again in the child."
+)
+
+
+class Runtime:
+    """State between one `init` and the next. Any thread may read it; `init` and `reset` change it."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self.kernels: WeakSet[Any] = WeakSet()
+        self.unplaced: WeakSet[Any] = WeakSet()
+        self.ndarrays: WeakSet[Any] = WeakSet()
+        self.abandoned: list[Any] = []  # contexts of a parent process: closing them here could wait for threads that don't exist
+        self.forked = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self.context: Any = None
+        self.arch: Any = None
+        self.cfg: config.CompileConfig | None = None
+        self.root: Any = None  # quadrants.lang.snode makes the default builder when it is first used
+        self.unplaced.clear()
+        self.ndarrays.clear()
+        self.use_options(config.defaults())
+
+    def use_options(self, values: dict[str, Any]) -> None:
+        """Makes these the options; the default types follow them."""
+        self.options = values
+
+    @property
+    def default_fp(self) -> Any:
+        """Type of float literals."""
+        return self.options["default_fp"]
+
+    @property
+    def default_ip(self) -> Any:
+        """Type of int literals."""
+        return self.options["default_ip"]
+
+    @property
+    def default_up(self) -> Any:
+        """The unsigned type as wide as `default_ip`."""
+        return _native.u64 if self.default_ip is _native.i64 else _native.u32
+
+    def start(self, context: Any, arch: Any, values: dict[str, Any]) -> None:
+        """Takes over an opened native context."""
+        self.use_options(values)
+        self.context, self.arch = context, arch
+        self.cfg = config.CompileConfig(values, arch)
+        self.epoch += 1
+
+    def stop(self) -> None:
+        """Closes the context and tells every kernel. Idempotent."""
+        context = self.context
+        if self.forked and context is not None:
+            self.abandoned.append(context)
+            context = None
+        self.forked = False
+        self.epoch += 1
+        for kernel in list(self.kernels):
+            kernel.clear()
+        for array in list(self.ndarrays):
+            array._forget()
+        self._forget()
+        if context is not None:
+            context.close()
+
+    def require_context(self) -> Any:
+        """The open context; QuadrantsRuntimeError without one, RuntimeError in a forked child."""
+        if self.forked:
+            raise QuadrantsRuntimeError(FORKED)
+        if self.context is None:
+            raise QuadrantsRuntimeError("There is no runtime. Maybe you forgot to call `qd.init()` first?")
+        return self.context
+
+
+_runtime = Runtime()
+
+
+def get_runtime() -> Runtime:
+    """The runtime object of this process; the same one always."""
+    return _runtime
+
+
+def current_cfg() -> Any:
+    """`qd.cfg`; QuadrantsRuntimeError before `init`."""
+    _runtime.require_context()
+    return _runtime.cfg
+
+
+def get_max_shared_memory_bytes(is_lowerbound_ok: bool = False) -> int:
+    """Bytes of memory that the threads of a block share on the current device; 0 where there is none."""
+    _runtime.require_context()
+    return 0
+
+
+def reset() -> None:
+    """Destroys the runtime with all fields, ndarrays and compiled code. Kernels stay usable after the next `init`."""
+    _runtime.stop()
+
+
+def sync() -> None:
+    """Waits until all launched kernels are done. QuadrantsRuntimeError before `init`."""
+    _runtime.require_context().sync()
+
+
+def materialize() -> None:
+    """Checks that every field created without a shape has been placed by now. RuntimeError naming those that were not."""
+    if not _runtime.unplaced:
+        return
+    missing = [field for field in _runtime.unplaced if not field._is_placed()]
+    _runtime.unplaced.clear()
+    if missing:
+        _runtime.unplaced.update(missing)
+        places = "\n".join(f"  {field!r} created at {field._created_at}" for field in missing)
+        raise RuntimeError(f"These field(s) are not placed:\n{places}\nPlace them below qd.root, or give them a shape.")
+
+
+def _leave_behind() -> None:
+    """In a forked child: the context's threads are gone, so nothing of it may be used."""
+    if _runtime.context is not None:
+        _runtime.forked = True
+        _runtime.context.quiesce(1)
+
+
+def _close_at_exit() -> None:
+    if _runtime.context is not None and not _runtime.forked:
+        _runtime.context.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_behind)
+atexit.register(_close_at_exit)

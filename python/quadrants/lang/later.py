@@ -1,0 +1,74 @@
+"""Documented names that this version lacks: each exists, and raises "... is not supported yet" when it is used.
+
+So programs that only mention such a name import and run, `dir()` is complete, and the error says what is missing. A name
+leaves this table when the real thing arrives.
+"""
+
+from types import ModuleType
+from typing import Any, Callable
+
+from quadrants.lang.exception import not_supported_yet
+
+
+def later_function(name: str) -> Callable[..., Any]:
+    """A function that raises, in kernels and outside, that `qd.<name>` is not supported yet."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        raise not_supported_yet(f"qd.{name}")
+
+    function.__name__ = function.__qualname__ = name.rpartition(".")[2]
+    function.__doc__ = f"`qd.{name}` is not supported yet."
+    function._quadrants_later = name  # the front end words its error with it
+    return function
+
+
+def later_class(name: str, members: str = "", base: type = object) -> type:
+    """A class whose instances cannot be made yet; `isinstance` against it and its documented members work."""
+
+    def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
+        raise not_supported_yet(f"qd.{name}")
+
+    body: dict[str, Any] = {member: later_function(f"{name}.{member}") for member in members.split()}
+    body.update(__new__=refuse, __module__=__name__, __doc__=f"`qd.{name}` is not supported yet.", _quadrants_later=name)
+    return type(name, (base,), body)
+
+
+def fill_module(module: ModuleType, functions: str, classes: str = "") -> None:
+    """Puts functions and classes for later into a module of the package."""
+    path = module.__name__.partition(".")[2]
+    for name in functions.split():
+        setattr(module, name, later_function(f"{path}.{name}"))
+    for name in classes.split():
+        setattr(module, name, later_class(f"{path}.{name}"))
+
+
+_FUNCTIONS = """activate append checkpoint clock_counter clock_freq_hz create_event create_stream dataclass deactivate
+deactivate_all_snodes eig get_addr graph_do_while graph_parallel graph_parallel_context is_active length make_spd
+perf_dispatch polar_decompose rescale_index solve sparse_matrix_builder stream_parallel svd sym_eig tensor wrap"""
+_CLASSES = {
+    "BitpackedFields": "place",
+    "BufferView": "shape size subview get_ndarray",
+    "Event": "destroy handle record synchronize wait",
+    "GraphStatus": "checkpoint yielded",
+    "Mesh": "generate_meta load_meta",
+    "MeshInstance": "get_position_as_numpy",
+    "Stream": "destroy handle synchronize",
+    "Struct": "entries field items keys methods to_dict",
+    "Tensor": "",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FUNCTIONS.split():
+        value: Any = later_function(name)
+    elif name in _CLASSES:
+        value = later_class(name, _CLASSES[name])
+    elif name in ("VectorTensor", "MatrixTensor"):
+        value = later_class(name, "", __getattr__("Tensor"))
+    elif name == "Backend":
+        from enum import IntEnum
+
+        value = IntEnum("Backend", {"FIELD": 0, "NDARRAY": 1})
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, value)

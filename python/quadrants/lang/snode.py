@@ -1,0 +1,247 @@
+"""Field trees: `qd.root`, `FieldsBuilder` and the nodes below them.
+
+A tree of dense nodes says which axes a field has, how long they are, and in which order they are stored: the axis that
+is first met on the way down is outermost. Each field gets a buffer of its own, zeroed, when it is placed. Nesting one
+axis in several levels multiplies its lengths; the blocks are not laid out apart, which no program can tell from results.
+"""
+
+import math
+import operator
+from typing import Any, Iterator
+
+from quadrants._lib.core import Axis
+from quadrants.lang.exception import QuadrantsRuntimeError
+from quadrants.lang.impl import get_runtime
+
+MAX_AXES = 12
+
+
+def axes(*numbers: int) -> list[Axis]:
+    """The axes of these numbers: `axes(0, 1)` is `qd.ij`."""
+    return [Axis(operator.index(number)) for number in numbers]
+
+
+_AXIS_NAMES = "i j k l ij ik il jk jl kl ijk ijl ikl jkl ijkl"
+i, j, k, l, ij, ik, il, jk, jl, kl, ijk, ijl, ikl, jkl, ijkl = (  # noqa: E741 - the documented names
+    axes(*("ijkl".index(letter) for letter in name)) for name in _AXIS_NAMES.split()
+)
+
+
+def positive_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple of ints. TypeError for anything but integers, QuadrantsRuntimeError for one below 1."""
+    given = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+    dims = tuple(operator.index(dim) for dim in given)
+    if len(dims) > MAX_AXES:
+        raise QuadrantsRuntimeError(f"A field has at most {MAX_AXES} dimensions, got {len(dims)}")
+    for number, dim in enumerate(dims):
+        if dim < 1:
+            raise QuadrantsRuntimeError(
+                f"Every dimension of a Quadrants field should be positive, got {dim} in dimension {number}."
+            )
+    return dims
+
+
+class SNode:
+    """A node of a field tree. Made by the methods of `qd.root`, of a FieldsBuilder, or of another node."""
+
+    def __init__(self, kind: str, parent: "SNode | None", extents: dict[int, int], builder: "FieldsBuilder") -> None:
+        self._kind = kind
+        self._parent = parent
+        self._extents = extents  # length of each axis down to here, in order of storage
+        self._builder = builder
+        self._children: list[SNode] = []
+        self._field: Any = None  # of a place node
+
+    def dense(self, axes: Any, dimensions: Any) -> "SNode":
+        """A dense node below this one: `dimensions` is one length for all axes, or one each."""
+        self._builder._check_open()
+        numbers = [axis.number for axis in (axes if isinstance(axes, (list, tuple)) else [axes])]
+        dims = positive_shape(dimensions)
+        if len(dims) == 1:
+            dims *= len(numbers)
+        if len(dims) != len(numbers) or len(set(numbers)) != len(numbers):
+            raise QuadrantsRuntimeError(f"dense: {len(numbers)} axes ({numbers}) and {len(dims)} dimensions do not fit")
+        extents = dict(self._extents)
+        for number, dim in zip(numbers, dims):
+            extents[number] = extents.get(number, 1) * dim
+        return self._add(SNode("dense", self, extents, self._builder))
+
+    def _add(self, node: "SNode") -> "SNode":
+        self._children.append(node)
+        return node
+
+    def pointer(self, axes: Any, dimensions: Any) -> "SNode":
+        """Sparse: QuadrantsRuntimeError."""
+        raise _unsupported("Pointer")
+
+    def bitmasked(self, axes: Any, dimensions: Any) -> "SNode":
+        """Sparse: QuadrantsRuntimeError."""
+        raise _unsupported("Bitmasked")
+
+    def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None) -> "SNode":
+        """Sparse: QuadrantsRuntimeError."""
+        raise _unsupported("Dynamic")
+
+    def quant_array(self, axes: Any, dimensions: Any, max_num_bits: int) -> "SNode":
+        """Quantised: QuadrantsRuntimeError."""
+        raise _unsupported("QuantArray")
+
+    def place(self, *fields: Any, offset: Any = None) -> "SNode":
+        """Gives fields (or lists of them) the shape of this node, and memory. `offset` is the index of the first element."""
+        self._builder._check_open()
+        for field in fields:
+            if isinstance(field, (list, tuple)):
+                self.place(*field, offset=offset)
+                continue
+            if not hasattr(field, "_place"):
+                raise ValueError(f"{field!r} cannot be placed: expected a field")
+            node = SNode("place", self, self._extents, self._builder)
+            field._place(node, offset)
+            node._field = field
+            self._add(node)
+        return self
+
+    def lazy_grad(self) -> None:
+        """Places a gradient beside every field of reals below this node."""
+        for node in list(self._places()):
+            if node._field._is_primal and node._field.dtype.is_real:
+                gradient = node._field._make_grad()
+                if not gradient._is_placed():
+                    (node._parent or self).place(gradient, offset=node._field.offset)
+
+    def lazy_dual(self) -> None:
+        """Forward gradients are not supported yet: nothing is placed."""
+
+    def _places(self) -> Iterator["SNode"]:
+        for child in self._children:
+            if child._kind == "place":
+                yield child
+            yield from child._places()
+
+    def parent(self, n: int = 1) -> Any:
+        """The node `n` levels up."""
+        node: SNode | None = self
+        for _ in range(n):
+            node = node._parent if node is not None else None
+        return root if node is not None and node._kind == "root" else node
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis in the order of axis numbers."""
+        return tuple(self._extents[number] for number in sorted(self._extents))
+
+    def deactivate_all(self) -> None:
+        """Deactivates sparse nodes below; there are none, and dense ones stay as they are."""
+
+    def _strides(self) -> tuple[int, ...]:
+        """Distance in elements between neighbours along each axis, in the order of axis numbers."""
+        left = math.prod(self._extents.values())
+        strides = {}
+        for number, extent in self._extents.items():
+            left //= extent
+            strides[number] = left
+        return tuple(strides[number] for number in sorted(strides))
+
+    def __repr__(self) -> str:
+        return "qd.root" if self._kind == "root" else f"<qd.SNode of type {self._kind}>"
+
+
+def _unsupported(kind: str) -> QuadrantsRuntimeError:
+    return QuadrantsRuntimeError(f"{kind} SNode is not supported on this backend.")
+
+
+class SNodeTree:
+    """What `FieldsBuilder.finalize` gives: a group of fields whose memory can be given back together."""
+
+    def __init__(self, root_node: SNode) -> None:
+        self._root_node: SNode | None = root_node
+
+    def destroy(self) -> None:
+        """Gives back the memory of the tree's fields; using them afterwards is QuadrantsRuntimeError."""
+        if self._root_node is None:
+            raise QuadrantsRuntimeError("SNode tree has been destroyed")
+        for node in self._root_node._places():
+            node._field._release("its SNode tree was destroyed")
+        self._root_node = None
+
+
+class FieldsBuilder:
+    """A field tree of its own, apart from `qd.root`. Needs `init`."""
+
+    def __init__(self) -> None:
+        get_runtime().require_context()
+        self._epoch = get_runtime().epoch
+        self._finalized = False
+        self._root_node = SNode("root", None, {}, self)
+
+    def _check_open(self) -> None:
+        if self._finalized:
+            raise QuadrantsRuntimeError("FieldsBuilder finalized")
+        if self._epoch != get_runtime().epoch:
+            raise QuadrantsRuntimeError("This FieldsBuilder belongs to a runtime that was reset; make a new one")
+
+    def dense(self, axes: Any, dimensions: Any) -> SNode:
+        """See SNode.dense."""
+        return self._root_node.dense(axes, dimensions)
+
+    def pointer(self, axes: Any, dimensions: Any) -> SNode:
+        """See SNode.pointer."""
+        return self._root_node.pointer(axes, dimensions)
+
+    def bitmasked(self, axes: Any, dimensions: Any) -> SNode:
+        """See SNode.bitmasked."""
+        return self._root_node.bitmasked(axes, dimensions)
+
+    def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None) -> SNode:
+        """See SNode.dynamic."""
+        return self._root_node.dynamic(axis, dimension, chunk_size)
+
+    def quant_array(self, axes: Any, dimensions: Any, max_num_bits: int) -> SNode:
+        """See SNode.quant_array."""
+        return self._root_node.quant_array(axes, dimensions, max_num_bits)
+
+    def place(self, *fields: Any, offset: Any = None) -> SNode:
+        """See SNode.place."""
+        return self._root_node.place(*fields, offset=offset)
+
+    def lazy_grad(self) -> None:
+        """See SNode.lazy_grad."""
+        self._check_open()
+        self._root_node.lazy_grad()
+
+    def lazy_dual(self) -> None:
+        """See SNode.lazy_dual."""
+        self._check_open()
+
+    def deactivate_all(self) -> None:
+        """See SNode.deactivate_all."""
+
+    def finalize(self, raise_warning: bool = True) -> SNodeTree:
+        """Closes the builder: nothing can be placed any more. QuadrantsRuntimeError when it was closed already."""
+        self._check_open()
+        self._finalized = True
+        return SNodeTree(self._root_node)
+
+
+class _Root:
+    """`qd.root`: the default builder of the current runtime. Placing is allowed at any time, also after a kernel ran."""
+
+    def _builder(self) -> FieldsBuilder:
+        runtime = get_runtime()
+        if runtime.root is None:
+            runtime.root = FieldsBuilder()
+        return runtime.root
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "finalize":
+            return lambda raise_warning=True: None
+        builder = self._builder()
+        return getattr(builder if hasattr(FieldsBuilder, name) else builder._root_node, name)
+
+    def __repr__(self) -> str:
+        return "qd.root"
+
+
+root = _Root()

@@ -1,0 +1,124 @@
+"""Vector and matrix types: callable in Python to build a value, and makers of fields and ndarrays of their own kind.
+
+Two types with equal shape and element type are equal, so a type can be written anew wherever it is needed.
+"""
+
+from typing import Any, Iterator
+
+from quadrants.lang.exception import not_supported_yet
+
+
+def _flat(parts: tuple[Any, ...]) -> Iterator[Any]:
+    for part in parts:
+        if hasattr(part, "__len__") and getattr(part, "ndim", 1) != 0:
+            entries = part.to_list() if hasattr(part, "to_list") else part
+            yield from _flat(tuple(entries))
+        else:
+            yield part
+
+
+def _scalar_type(dtype: Any) -> Any:
+    if dtype is None or dtype in (int, float):  # the default types are known at init only
+        return dtype
+    from quadrants.lang.util import cook_dtype
+
+    return cook_dtype(dtype)
+
+
+class MatrixType:
+    """`qd.types.matrix(n, m, dtype)`. `dtype` None leaves the element type to the value; `int` and `float` follow init."""
+
+    def __init__(self, n: int | None = None, m: int | None = None, dtype: Any = None, ndim: int = 2) -> None:
+        self.n, self.m, self.ndim = n, m, ndim
+        self._dtype = _scalar_type(dtype)
+
+    @property
+    def dtype(self) -> Any:
+        """The scalar type, or None."""
+        if self._dtype is int or self._dtype is float:
+            from quadrants.lang.util import cook_dtype
+
+            return cook_dtype(self._dtype)
+        return self._dtype
+
+    def get_shape(self) -> tuple[int | None, ...]:
+        """(n, m), or (n,) for a vector."""
+        return (self.n,) if self.ndim == 1 else (self.n, self.m)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.ndim, self.n, self.m, getattr(self.dtype, "id", self.dtype))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MatrixType) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __call__(self, *parts: Any) -> Any:
+        """A value: one number for all entries, or all entries, flat or nested. ValueError for another count."""
+        from quadrants.lang.matrix import Matrix, Vector
+
+        if self.n is None or self.m is None:
+            raise ValueError(f"{self} has no shape to build a value of")
+        entries = list(_flat(parts))
+        if len(entries) == 1:
+            entries *= self.n * self.m
+        if len(entries) != self.n * self.m:
+            raise ValueError(f"{self} takes 1 or {self.n * self.m} entries, got {len(entries)}")
+        if self.ndim == 1:
+            return Vector(entries, self.dtype)
+        return Matrix([entries[row * self.m : (row + 1) * self.m] for row in range(self.n)], self.dtype)
+
+    def field(self, **kwargs: Any) -> Any:
+        """A field of this element type; keywords as for `qd.Matrix.field`."""
+        from quadrants.lang.matrix import Matrix, Vector
+
+        if self.ndim == 1:
+            return Vector.field(self.n, dtype=self.dtype, **kwargs)
+        return Matrix.field(self.n, self.m, dtype=self.dtype, **kwargs)
+
+    def ndarray(self, **kwargs: Any) -> Any:
+        """An ndarray of this element type; keywords as for `qd.Matrix.ndarray`."""
+        from quadrants.lang.matrix import Matrix, Vector
+
+        if self.ndim == 1:
+            return Vector.ndarray(self.n, dtype=self.dtype, **kwargs)
+        return Matrix.ndarray(self.n, self.m, dtype=self.dtype, **kwargs)
+
+    def to_string(self) -> str:
+        """How the type is written."""
+        dtype = self.dtype.to_string() if self.dtype is not None else "None"
+        return f"vector({self.n}, {dtype})" if self.ndim == 1 else f"matrix({self.n}, {self.m}, {dtype})"
+
+    def __repr__(self) -> str:
+        return f"<qd.types.{self.to_string()}>"
+
+
+class VectorType(MatrixType):
+    """`qd.types.vector(n, dtype)`."""
+
+    def __init__(self, n: int | None = None, dtype: Any = None, unpacked: bool = False) -> None:
+        super().__init__(n, 1, dtype, ndim=1)
+        self.unpacked = unpacked
+
+
+class StructType:
+    """`qd.types.struct(...)`. Not supported yet."""
+
+    def __init__(self, **members: Any) -> None:
+        raise not_supported_yet("types.struct")
+
+
+def vector(n: int | None = None, dtype: Any = None, *, unpacked: bool = False) -> VectorType:
+    """The type of vectors of `n` entries."""
+    return VectorType(n, dtype, unpacked)
+
+
+def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> MatrixType:
+    """The type of matrices of `n` rows and `m` columns."""
+    return MatrixType(n, m, dtype)
+
+
+def struct(**members: Any) -> StructType:
+    """The type of structs. Not supported yet."""
+    return StructType(**members)
