@@ -9,7 +9,7 @@ namespace qd::ir {
 
 Analysis::Analysis(const Func &fn) : f(fn) {
   const size_t n = f.code.size();
-  live.assign(n, 0), unreachable.assign(n, 0);
+  live.assign(n, 0), unreachable.assign(n, 0), decided.assign(n, 0);
   for (auto *v : {&region, &head, &twin, &barrier_, &parallel_, &first_dep_, &next_dep_}) v->assign(n, no_val);
   depth_.assign(n, 0), sequence.assign(n, 0), key.assign(n, 0);
   scan();
@@ -18,6 +18,13 @@ Analysis::Analysis(const Func &fn) : f(fn) {
   uint32_t count = 0;
   for (Val v = 0; v < n; ++v)
     if (live[v] && !is_pure(f.code[v].op)) sequence[v] = count++;
+}
+
+void Analysis::mark_used_params(std::vector<char> &used) const {
+  for (Val v = 0; v < f.code.size(); ++v) {
+    const auto sig = info(f.code[v].op).sig;
+    if (live[v] && !sig.empty() && (sig[0] == 'p' || sig[0] == 's')) used[f.code[v].arg[0]] = 1;
+  }
 }
 
 uint32_t Analysis::taken(Val v) const {
@@ -56,7 +63,11 @@ void Analysis::scan() {
       open.back().left = true;
     }
     if (!(o.flags & Opens)) continue;
-    open.push_back({v, bool(unreachable[v])});
+    const Inst &when = f.code[head[v]];
+    const bool constant = when.op == Op::when && f.code[when.arg[0]].op == Op::const_;
+    decided[v] = constant && i.op == Op::when;
+    const bool never = constant && (const_bits(f.code[when.arg[0]]) != 0) == (i.op == Op::other);
+    open.push_back({v, unreachable[v] || never});
     depth_[v] = uint32_t(open.size());
   }
 }

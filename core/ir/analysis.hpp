@@ -26,6 +26,7 @@ struct Analysis {
   void compute_keys(const std::vector<uint64_t> &colour);
   // Adds to `sum[p]` a hash of every place where parameter p is named; `salt` tells functions apart. Needs keys.
   void add_param_uses(std::vector<uint64_t> &sum, uint64_t salt) const;
+  void mark_used_params(std::vector<char> &used) const;  // those that a live record names
   // Fills `first_pure` and `next_pure`. Needs keys.
   void place();
 
@@ -37,8 +38,9 @@ struct Analysis {
 
   const Func &f;
   std::vector<char> live, unreachable;
+  std::vector<char> decided;  // a `when` of a constant: the arm that runs stands in its place
   std::vector<Val> region;    // opener of the region that a record stands in, no_val at the top
-  std::vector<Val> head;      // of an opener: itself, of `other`: its `when`; of a closer: the head of what it closes
+  std::vector<Val> head;      // of a closer: the first opener of the region (of `other` too: its `when`); of all else: itself
   std::vector<Val> twin;      // of a leaf: the first live leaf that is equal; of all else: itself
   std::vector<uint32_t> sequence;  // of a live record with an effect: how many such stand before it
   std::vector<uint64_t> key;
@@ -82,7 +84,7 @@ template <class F> void Analysis::each_operand(Val v, F use) const {
     return;
   }
   for (size_t k = 0; k < o.sig.size(); ++k)
-    if (names_record(o.sig[k]) || (o.sig[k] == 'v')) use(twin[arg[k]], uint32_t(k));
+    if (names_record(o.sig[k])) use(twin[arg[k]], uint32_t(k));
 }
 
 }  // namespace qd::ir

@@ -14,7 +14,11 @@
 namespace qd::ir {
 namespace {
 
-size_t distinct(std::vector<uint64_t> v) {
+// Number of different colours among the parameters that are used: the others are dropped, and must have no say.
+size_t distinct(const std::vector<uint64_t> &colour, const std::vector<char> &used) {
+  std::vector<uint64_t> v;
+  for (size_t p = 0; p < colour.size(); ++p)
+    if (used[p]) v.push_back(colour[p]);
   std::sort(v.begin(), v.end());
   return size_t(std::unique(v.begin(), v.end()) - v.begin());
 }
@@ -41,6 +45,7 @@ class Canon {
   std::vector<uint32_t> param_, site_;
   std::vector<std::unique_ptr<Analysis>> of_;
   std::vector<Val> map_;
+  uint32_t decided_ = 0;          // conditionals that were replaced by the arm that runs
 };
 
 void Canon::reach(uint32_t func) {
@@ -52,15 +57,17 @@ void Canon::reach(uint32_t func) {
 
 void Canon::colour_params() {
   std::vector<uint64_t> colour;
+  std::vector<char> used(u_.params.size(), 0);
   for (const Param &p : u_.params)
     colour.push_back(mix(mix(uint64_t(p.kind) << 24 | uint64_t(p.type) << 16 | uint64_t(p.rank) << 8 | p.alias, p.count), 1));
-  for (auto &a : of_) a->compute_keys(colour);
-  for (size_t before = 0, now = distinct(colour); now != before && now < colour.size();) {
+  for (auto &a : of_) a->compute_keys(colour), a->mark_used_params(used);
+  const size_t n_used = size_t(std::count(used.begin(), used.end(), 1));
+  for (size_t before = 0, now = distinct(colour, used); now != before && now < n_used;) {
     std::vector<uint64_t> sum(colour.size(), 0);
     for (size_t k = 0; k < of_.size(); ++k) of_[k]->add_param_uses(sum, k);
     for (size_t p = 0; p < colour.size(); ++p) colour[p] = mix(colour[p], sum[p]);
     for (auto &a : of_) a->compute_keys(colour);
-    before = now, now = distinct(colour);
+    before = now, now = distinct(colour, used);
   }
 }
 
@@ -98,12 +105,13 @@ void Canon::write(const Analysis &a) {
   for (Val v = 0; v < a.f.code.size(); ++v) {
     const Inst &i = a.f.code[v];
     const OpInfo &o = info(i.op);
-    if (i.op == Op::end && a.live[a.head[v]]) out_.emit(Op::end, Type::none);
+    if (i.op == Op::end && a.live[a.head[v]] && !a.decided[a.head[v]]) out_.emit(Op::end, Type::none);
     if (!a.live[v] || is_pure(i.op) || i.op == Op::operand) continue;
     for (Val p = a.first_pure[v]; p != no_val; p = a.next_pure[p]) write_record(a, p);
     if (o.flags & Takes)
       for (Val t = v - a.taken(v); t < v; ++t) write_record(a, t);
-    write_record(a, v);
+    if (a.decided[a.head[v]]) ++decided_;
+    else write_record(a, v);
   }
 }
 
@@ -120,7 +128,7 @@ Unit Canon::run(uint32_t &rewrites) {
     write(*of_[k]);
     if (k) out_.close_function();
   }
-  rewrites = out_.rewrites();
+  rewrites = out_.rewrites() + decided_;
   return std::move(out_).finish(u_.debug.name);
 }
 
