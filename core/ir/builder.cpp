@@ -17,8 +17,10 @@ uint64_t hash_of(const Inst &i) {
   static_assert(sizeof(Inst) == 16);
   std::memcpy(&lo, &i, 8);
   std::memcpy(&hi, reinterpret_cast<const char *>(&i) + 8, 8);
-  const uint64_t h = (lo ^ hi * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
-  return h ^ h >> 32;
+  // Constants differ in their upper bits only (round floats), so those must reach the bits that pick a slot.
+  uint64_t h = (lo ^ hi * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+  h = (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
+  return h >> 32;
 }
 
 // What is known of a variable: the value it holds, while `epoch` is still the function's.
