@@ -1,8 +1,8 @@
 """Fields: dense tensors that kernels capture, of scalars, vectors or matrices.
 
-What a kernel needs of a field is plain attributes: the element with user indices `i` (offsets included) and component
-`c` lies at scalar `sum(i[k] * strides[k]) + base + element_strides[c]` of `buffer`, whose scalars are of `dtype`. `shape` and all strides never change
-once the field is placed, so kernels take them as constants.
+What a kernel needs of a field is plain attributes: component `c` of the element at indices `i` is scalar number
+`sum((i[k] - offset[k]) * strides[k]) + base + element_strides[c]` of `buffer`, whose scalars are of `dtype`. `shape` and
+all strides never change once the field is placed, so kernels take them as constants.
 """
 
 import math
@@ -54,7 +54,8 @@ class Field:
         self.buffer: Any = None
         self.strides: tuple[int, ...] = ()
         self.element_strides: tuple[int, ...] = ()
-        self.base, self.offset = 0, None
+        self.base: int = 0
+        self.offset: tuple[int, ...] | None = None
         self.grad: Field | None = None
         self.dual: Field | None = None
         runtime.unplaced.add(self)
@@ -81,7 +82,6 @@ class Field:
         self.strides = strides if soa else tuple(components * stride for stride in strides)
         self.element_strides = tuple(step * c for c in range(components))
         self._shape, self._snode, self.offset = shape, node, offset
-        self.base = -sum(map(operator.mul, offset, self.strides)) if offset else 0
         inner = (step,) if len(self.element_shape) == 1 else (step * self.element_shape[1], step) if self.element_shape else ()
         self._elements = host.Elements(self.buffer, self._dtype, shape + self.element_shape, self.strides + inner, 0)
         get_runtime().unplaced.discard(self)
@@ -264,7 +264,7 @@ class MatrixField(Field):
         get_runtime().unplaced.discard(part)
         start = self.element_strides[number]
         part.buffer, part.strides, part.element_strides = self.buffer, self.strides, (0,)
-        part.base, part.offset = self.base + start, self.offset
+        part.base, part.offset = start, self.offset
         part._shape, part._snode = self.shape, self._snode
         part._elements = host.Elements(self.buffer, self._dtype, self.shape, self.strides, start)
         return part

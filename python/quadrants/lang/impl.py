@@ -28,6 +28,7 @@ class Runtime:
         self.kernels: WeakSet[Any] = WeakSet()
         self.unplaced: WeakSet[Any] = WeakSet()
         self.ndarrays: WeakSet[Any] = WeakSet()
+        self.compiles: list[tuple[str, float, Any]] = []  # of record_compile, for qd.cache_report()
         self.abandoned: list[Any] = []  # contexts of a parent process: closing them here could wait for threads that don't exist
         self.forked = False
         self._forget()
@@ -75,6 +76,7 @@ class Runtime:
             context = None
         self.forked = False
         self.epoch += 1
+        self.compiles.clear()
         for kernel in list(self.kernels):
             kernel.clear()
         for array in list(self.ndarrays):
@@ -110,6 +112,11 @@ def get_max_shared_memory_bytes(is_lowerbound_ok: bool = False) -> int:
     """Bytes of memory that the threads of a block share on the current device; 0 where there is none."""
     _runtime.require_context()
     return 0
+
+
+def record_compile(kernel: str, frontend_ms: float, observations: Any) -> None:
+    """Notes one compile for `qd.cache_report()`: kernel name, time in the front end, the executable's observations."""
+    _runtime.compiles.append((kernel, frontend_ms, observations))
 
 
 def reset() -> None:

@@ -19,7 +19,7 @@ from quadrants.lang.exception import (
     QuadrantsTypeError,
     not_supported_yet,
 )
-from quadrants.lang.util import cook_dtype, numpy_dtype, to_quadrants_type
+from quadrants.lang.util import cook_dtype, to_quadrants_type
 
 MANY_ENTRIES = 144
 
@@ -44,13 +44,19 @@ def _plain(value: Any) -> Any:
     return _make(value) if isinstance(value, np.ndarray) and value.ndim else np.asarray(value).item()
 
 
-def _make(array: np.ndarray, flush: Callable[[], None] | None = None) -> "Matrix":
-    """A value over this array, without a copy."""
-    cls = Vector if array.ndim == 1 else Matrix
-    matrix = object.__new__(cls)
-    object.__setattr__(matrix, "_a", array)
-    object.__setattr__(matrix, "_flush", flush)
+def _make(array: np.ndarray, flush: Callable[[], None] | None = None, dt: Any = None) -> "Matrix":
+    """A value over this array, without a copy. `dt` is the element type where one was asked for."""
+    matrix = object.__new__(Vector if array.ndim == 1 else Matrix)
+    matrix._a, matrix._flush, matrix._dt = array, flush, dt
     return matrix
+
+
+def _typed(array: np.ndarray, dt: Any) -> "Matrix":
+    """A value of these entries with an element type, cast as kernels cast."""
+    from quadrants.lang.host import cast_array
+
+    dtype = cook_dtype(dt)
+    return _make(np.array(cast_array(array, dtype)), None, dtype)
 
 
 def _binary(function: Callable[[Any, Any], Any], mirrored: bool = False) -> Callable[["Matrix", Any], Any]:
@@ -74,6 +80,7 @@ class Matrix:
 
     _a: np.ndarray
     _flush: Callable[[], None] | None
+    _dt: Any  # the element type where one was asked for; None: numbers, as Python has them
     __array_priority__ = 1000.0  # an ndarray on the left leaves the operator to this class
     __array_ufunc__ = None
 
@@ -81,8 +88,6 @@ class Matrix:
         array = np.array(_as_array(arr))
         if array.ndim not in (1, 2):
             raise QuadrantsTypeError(f"A Matrix/Vector has one or two axes, got an object with {array.ndim}")
-        if dt is not None:
-            array = array.astype(numpy_dtype(cook_dtype(dt)))
         if array.size > MANY_ENTRIES:
             text = "x".join(map(str, array.shape))
             warnings.warn(
@@ -90,12 +95,10 @@ class Matrix:
                 "A field holds a large matrix.",
                 stacklevel=2,
             )
-        matrix = object.__new__(Vector if array.ndim == 1 and (cls is Vector or cls is Matrix) else cls)
-        matrix._a, matrix._flush = array, None
-        return matrix
+        return _make(array) if dt is None else _typed(array, dt)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make, (np.array(self._a),)
+        return _make, (np.array(self._a), None, self._dt)
 
     # -- shape and entries
     def get_shape(self) -> tuple[int, ...]:
@@ -155,9 +158,7 @@ class Matrix:
 
     def cast(self, dtype: Any) -> "Matrix":
         """The same entries with another element type, cast as kernels cast."""
-        from quadrants.lang.host import cast_array
-
-        return _make(np.array(cast_array(self._a, cook_dtype(dtype))))
+        return _typed(self._a, dtype)
 
     def __repr__(self) -> str:
         return str(self._a)
@@ -302,26 +303,24 @@ class Matrix:
     @staticmethod
     def zero(dt: Any, n: int, m: int | None = None) -> "Matrix":
         """All zeros: a vector of n entries, or n rows and m columns."""
-        return _make(np.zeros((n,) if m is None else (n, m), numpy_dtype(cook_dtype(dt))))
+        return _typed(np.zeros((n,) if m is None else (n, m), np.bool_), dt)
 
     @staticmethod
     def one(dt: Any, n: int, m: int | None = None) -> "Matrix":
         """All ones."""
-        return _make(np.ones((n,) if m is None else (n, m), numpy_dtype(cook_dtype(dt))))
+        return _typed(np.ones((n,) if m is None else (n, m), np.bool_), dt)
 
     @staticmethod
     def unit(n: int, i: int, dt: Any = None) -> "Matrix":
         """The vector of n entries whose entry i is 1, of type `dt` (default_ip)."""
         if not 0 <= i < n:
             raise ValueError(f"unit({n}, {i}): expected 0 <= i < n")
-        vector = np.zeros(n, numpy_dtype(cook_dtype(int if dt is None else dt)))
-        vector[i] = 1
-        return _make(vector)
+        return _typed(np.arange(n) == i, int if dt is None else dt)
 
     @staticmethod
     def identity(dt: Any, n: int) -> "Matrix":
         """The identity of n rows."""
-        return _make(np.eye(n, dtype=numpy_dtype(cook_dtype(dt))))
+        return _typed(np.eye(n), dt)
 
     @staticmethod
     def diag(dim: int, val: Any) -> "Matrix":
@@ -434,7 +433,7 @@ _hidden("n", lambda self: self._a.shape[0])
 _hidden("m", lambda self: 1 if self._a.ndim == 1 else self._a.shape[1])
 _hidden("ndim", lambda self: self._a.ndim)
 _hidden("entries", lambda self: self._a)
-_hidden("_dt", lambda self: to_quadrants_type(self._a.dtype))
+_hidden("dtype", lambda self: self._dt)
 
 
 def _getattr(self: Matrix, name: str) -> Any:
@@ -455,11 +454,11 @@ def element_value(elements: Any, index: tuple[int, ...]) -> Matrix:
     """The vector or matrix at `index` of a tensor (host.Elements): writes to it reach the tensor."""
     part = elements.part(index)
     if elements.array is not None:
-        return _make(part)
+        return _make(part, None, elements.dtype)
     copied = np.array(part)
 
     def flush() -> None:
         for inner in np.ndindex(copied.shape):
             elements.write(index + inner, copied[inner])
 
-    return _make(copied, flush)
+    return _make(copied, flush, elements.dtype)

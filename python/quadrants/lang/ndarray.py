@@ -39,6 +39,7 @@ class Ndarray(_native.NdarrayBase):
         extents = shape + element_shape
         buffer = runtime.require_context().alloc(math.prod(extents) * dtype.size)
         super().__init__(buffer, dtype, shape, element_shape, needs_grad)
+        self.buffer: Any = buffer
         self.dtype: Any = dtype
         self._shape: tuple[int, ...] | None = shape
         self._element_shape = element_shape
@@ -50,7 +51,7 @@ class Ndarray(_native.NdarrayBase):
 
     def _forget(self) -> None:
         """At reset: the memory belongs to a runtime that is gone."""
-        self.dtype = self.element_type = self._shape = self._elements = self.grad = None
+        self.buffer = self.dtype = self.element_type = self._shape = self._elements = self.grad = None
 
     def _live(self) -> host.Elements:
         get_runtime().require_context()
