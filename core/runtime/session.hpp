@@ -64,6 +64,8 @@ class Session {
   std::string target1, target2;                // target_of_device, both levels
   std::unique_ptr<cache::Store> store;
   std::atomic<uint32_t> launches = 0;          // number of the next launch: upper half of the random key
+  std::mutex launch_memory_mutex;
+  std::weak_ptr<void> launch_memory;           // core/compile's arenas, owned by the executables
 
  private:
   void leave() noexcept {
