@@ -2,6 +2,7 @@
 // the kernel) decides only what is compiled and cached together; the tasks and their results are the same either way.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "cache/store.hpp"
@@ -20,29 +21,44 @@ struct CompilerConfig {
   bool print_ir = false, dump_ir = false, load_ir = false, keep_asm = false;
   std::string dump_path;
   uint32_t random_seed = 0;
+  std::atomic<uint32_t> *launches = nullptr;  // number of the next launch; outlives the executables
+  std::function<bool()> cancelled;            // polled by compiles: true ends them with Kind::interrupted
 };
 
 class Arenas;  // launch memory of the calling threads: executable.hpp
 
+// Why the kernel is cached as a whole, or an empty text when it is cached by task.
+std::string whole_kernel_reason(const BackendInfo &, const CompilerConfig &);
+
 class Compiler {
  public:
   // `store` must not have been shared with a runtime that had other settings of offline_cache.
-  Compiler(std::shared_ptr<Backend>, std::shared_ptr<cache::Store>, std::shared_ptr<ThreadPool>, CompilerConfig);
+  // `arenas` are shared by all compilers of a context; null: made here.
+  Compiler(std::shared_ptr<Backend>, std::shared_ptr<cache::Store>, std::shared_ptr<ThreadPool>, CompilerConfig,
+           std::shared_ptr<Arenas> arenas = nullptr);
   ~Compiler();
 
-  // Any number of threads at once. Throws Error; Kind::interrupted after interrupt().
+  // Any number of threads at once. Throws Error.
   std::shared_ptr<Executable> compile(const ir::Unit &kernel);
 
-  void interrupt();  // asks the compiles that are running now to stop
-
  private:
+  struct Job;
+  void fetch(Job &) const;
+  void finish(Job &) const;
+  void verify(const Job &, const Artifact &) const;
+  Artifact run_plugin(const Job &) const;
+  void check_cancelled() const;
+  std::vector<Job> jobs_of(const split::Plan &, bool whole) const;
+  std::unique_ptr<Module> load(std::vector<Job> &, Observations &) const;
+  void obtain(std::vector<Job> &, Observations &) const;
+  void dump(const ir::Unit &kernel, const split::Plan &) const;
+
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<cache::Store> store_;
   std::shared_ptr<ThreadPool> pool_;
   CompilerConfig config_;
   std::vector<std::pair<std::string, std::string>> option_rows_;
   std::shared_ptr<Arenas> arenas_;
-  std::atomic<uint64_t> interrupts_{0};
 };
 
 }  // namespace qd::compile

@@ -1,0 +1,53 @@
+// arenas.cpp: see arenas.hpp. The usual way to a thread's arena is one comparison.
+#include "core/compile/arenas.hpp"
+
+#include <algorithm>
+
+namespace qd::compile {
+namespace {
+
+std::atomic<uint64_t> next_number{1};
+
+struct Mine {
+  uint64_t serial = 0;
+  Arena *arena = nullptr;
+};
+thread_local Mine mine_last;
+
+}  // namespace
+
+void Arena::need(Backend &backend, uint64_t scratch_bytes, bool results, bool reports) {
+  const uint64_t have = scratch ? scratch->size() : 0;
+  if (have < scratch_bytes) {
+    auto larger = backend.alloc(std::max<uint64_t>({scratch_bytes, 2 * have, 4096}));
+    if (scratch) outgrown.push_back(std::move(scratch));
+    scratch = std::move(larger);
+    version = 0;
+  }
+  if (results && !result) result = backend.alloc(QD_RESULT_BYTES), version = 0;
+  if (reports && !report) {
+    report = backend.alloc(sizeof(QdReportHeader) + report_bytes);
+    const QdReportHeader empty{0, 0, 0, report_bytes};
+    report->copy_in(0, &empty, sizeof empty);
+    version = 0;
+  }
+  if (version == 0) version = next_number.fetch_add(1, std::memory_order_relaxed);
+}
+
+Arenas::Arenas(std::shared_ptr<Backend> backend, uint32_t seed, std::atomic<uint32_t> *launches)
+    : backend_(std::move(backend)), seed_(seed), launches_(launches), serial_(next_number.fetch_add(1, std::memory_order_relaxed)) {}
+
+Arena &Arenas::mine() {
+  if (mine_last.serial == serial_) return *mine_last.arena;
+  const std::lock_guard lock(mutex_);
+  auto &slot = arenas_[std::this_thread::get_id()];
+  if (!slot) slot = std::make_unique<Arena>();
+  mine_last = {serial_, slot.get()};
+  return *slot;
+}
+
+std::shared_ptr<Arenas> make_arenas(std::shared_ptr<Backend> backend, uint32_t seed, std::atomic<uint32_t> *launches) {
+  return std::make_shared<Arenas>(std::move(backend), seed, launches);
+}
+
+}  // namespace qd::compile

@@ -1,0 +1,43 @@
+// arenas.hpp: private to core/compile. The launch memory of one calling thread, and where a thread finds its own.
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/compile/backend.hpp"
+#include "core/compile/executable.hpp"
+
+namespace qd::compile {
+
+inline constexpr uint64_t report_bytes = 1 << 20;  // records of one launch; more are counted as dropped
+
+struct Arena {  // used by its thread only
+  std::shared_ptr<Buffer> scratch, result, report;
+  std::vector<std::shared_ptr<Buffer>> outgrown;  // launches that still run may use them
+  uint64_t version = 0;                           // changes when an address does; unique among all arenas
+  std::vector<uint8_t> result_copy;               // where results are not mapped
+
+  // Makes sure of the memory; after the first call for a kernel nothing is left to do.
+  void need(Backend &, uint64_t scratch_bytes, bool results, bool reports);
+};
+
+class Arenas {
+ public:
+  Arenas(std::shared_ptr<Backend> backend, uint32_t seed, std::atomic<uint32_t> *launches);
+  Arena &mine();
+  uint64_t random_key() { return seed_ | uint64_t(launches_->fetch_add(1, std::memory_order_relaxed)) << 32; }
+  Backend &backend() { return *backend_; }
+
+ private:
+  std::shared_ptr<Backend> backend_;
+  const uint64_t seed_;
+  std::atomic<uint32_t> *launches_;
+  const uint64_t serial_;  // never used again, so a thread's memory of an Arenas that is gone matches nothing
+  std::mutex mutex_;
+  std::map<std::thread::id, std::unique_ptr<Arena>> arenas_;
+};
+
+}  // namespace qd::compile

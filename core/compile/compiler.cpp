@@ -1,0 +1,229 @@
+// compiler.cpp: see compiler.hpp. A Job is one compile unit on its way: key, artifact, finished artifact. Jobs go through the
+// stages side by side; what a stage makes is published by the thread that made it, before anything else is done.
+#include "core/compile/compiler.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <unordered_map>
+
+#include "core/compile/executable.hpp"
+#include "core/compile/packed.hpp"
+#include "core/split/split.hpp"
+
+namespace qd::compile {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double ms_since(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
+
+}  // namespace
+
+struct Compiler::Job {
+  std::vector<const split::Task *> tasks;
+  KeyOf key;
+  std::optional<cache::Digest> packed;  // digest of the stored artifact: what the finished key is made of
+  Artifact artifact;                    // no bytes while only the finished one was needed
+  Artifact finished;
+  bool compiled = false;                // the plugin generated code
+  cache::Origin origin = cache::Origin::memory;
+  bool distrust = false;                // something stored was refused: look nothing up
+};
+
+std::string whole_kernel_reason(const BackendInfo &info, const CompilerConfig &c) {
+  if (!(info.units & QDB_UNIT_TASK)) return "backend without task modules";
+  if (!c.offline_cache) return "offline_cache=False";
+  if (c.per_offload == 0) return "per_offload_cache=False";
+  if (c.dump_ir || c.load_ir || c.keep_asm) return "compiler debug dump";
+  if (c.per_offload < 0 && info.caps & QDB_CAP_KERNEL_DEFAULT) return "backend prefers whole-kernel caching";
+  return {};
+}
+
+Compiler::Compiler(std::shared_ptr<Backend> backend, std::shared_ptr<cache::Store> store, std::shared_ptr<ThreadPool> pool,
+                   CompilerConfig config, std::shared_ptr<Arenas> arenas)
+    : backend_(std::move(backend)), store_(std::move(store)), pool_(std::move(pool)), config_(std::move(config)),
+      option_rows_(option_rows(config_.options)), arenas_(std::move(arenas)) {
+  if (!arenas_) arenas_ = make_arenas(backend_, config_.random_seed, config_.launches);
+}
+Compiler::~Compiler() = default;
+
+void Compiler::check_cancelled() const {
+  if (config_.cancelled && config_.cancelled()) throw Error(Kind::interrupted, "the compilation was interrupted", QDB_E_CANCELLED);
+}
+
+std::vector<Compiler::Job> Compiler::jobs_of(const split::Plan &plan, bool whole) const {
+  std::vector<Job> jobs;
+  const BackendInfo &info = backend_->info();
+  std::unordered_map<cache::Digest, bool, cache::DigestHash> seen;  // equal tasks are one unit, also within a kernel
+  for (const split::Task &t : plan.tasks) {
+    if (!seen.emplace(t.digest, true).second) continue;
+    if (whole && !jobs.empty()) jobs[0].tasks.push_back(&t);
+    else jobs.emplace_back().tasks.push_back(&t);
+  }
+  for (Job &j : jobs) j.key = artifact_key(j.tasks, info, config_.options);
+  return jobs;
+}
+
+Artifact Compiler::run_plugin(const Job &j) const {
+  check_cancelled();
+  std::vector<UnitTask> tasks;
+  for (const split::Task *t : j.tasks) tasks.push_back({t->bytes, t->symbol, t->name});
+  Request r;
+  r.unit = backend_->info().units & QDB_UNIT_KERNEL && (j.tasks.size() > 1 || !(backend_->info().units & QDB_UNIT_TASK)) ? QDB_UNIT_KERNEL : QDB_UNIT_TASK;
+  r.tasks = tasks;
+  r.options = option_rows_;
+  r.flags = (config_.keep_asm ? QDB_COMPILE_KEEP_ASM : 0) | (config_.dump_ir || config_.load_ir ? QDB_COMPILE_DUMP_IR : 0);
+  r.cancelled = config_.cancelled;
+  return backend_->compile(r);
+}
+
+void Compiler::verify(const Job &j, const Artifact &stored) const {
+  if (!config_.debug_cache_verify) return;
+  const Artifact fresh = run_plugin(j);
+  if (fresh.kind == stored.kind && fresh.bytes->view() == stored.bytes->view()) return;
+  throw Error(Kind::internal, "debug_cache_verify: task " + j.tasks[0]->name + ", key " + j.key.digest.hex() +
+                                  ": the cached code differs from a new compilation. Either the key misses an input or the plugin's code "
+                                  "generation is not deterministic; compare the components in the entry's header");
+}
+
+// Gets the artifact from the store or the plugin. When a finished artifact can be had by the digest of the stored one alone,
+// the artifact itself is not even read.
+void Compiler::fetch(Job &j) const {
+  const BackendInfo &info = backend_->info();
+  const cache::Key key{"artifact", info.arch, j.key.digest};
+  const auto look = [&] {
+    if (j.distrust) return false;
+    if (info.caps & QDB_CAP_FINISH && !config_.debug_cache_verify) {
+      if (const auto head = store_->stat(key)) {
+        const auto finished = store_->get({"finished", info.arch, finished_key(head->payload_digest, info, config_.options).digest});
+        if (finished && unpack(finished->payload, j.finished)) {
+          j.packed = head->payload_digest;
+          j.origin = finished->info.origin;
+          return true;
+        }
+      }
+    }
+    const auto entry = store_->get(key);
+    if (!entry) return false;
+    if (!unpack(entry->payload, j.artifact)) {
+      store_->drop(key);
+      return false;
+    }
+    verify(j, j.artifact);
+    j.packed = entry->info.payload_digest;
+    j.origin = entry->info.origin;
+    return true;
+  };
+  if (look()) return;
+  const auto claim = store_->claim(key, config_.cancelled);
+  if (claim->waited() && look()) return;
+  j.artifact = run_plugin(j);
+  j.compiled = true;
+  const cache::Blob packed = pack(j.artifact);
+  if (info.caps & QDB_CAP_FINISH) j.packed = cache::digest_of(packed->view());
+  store_->put(key, packed, j.key.components);
+}
+
+void Compiler::finish(Job &j) const {
+  const BackendInfo &info = backend_->info();
+  if (j.finished.bytes) return;
+  if (!(info.caps & QDB_CAP_FINISH)) {
+    j.finished = j.artifact;
+    return;
+  }
+  const KeyOf k2 = finished_key(*j.packed, info, config_.options);
+  const cache::Key key{"finished", info.arch, k2.digest};
+  const auto look = [&] {
+    const auto entry = j.distrust ? std::nullopt : store_->get(key);
+    return entry && unpack(entry->payload, j.finished);
+  };
+  if (look()) return;
+  const auto claim = store_->claim(key, config_.cancelled);
+  if (claim->waited() && look()) return;
+  check_cancelled();
+  j.finished = backend_->finish(j.artifact);
+  store_->put(key, pack(j.finished), k2.components);
+}
+
+void Compiler::obtain(std::vector<Job> &jobs, Observations &seen) const {
+  const auto each = [&](auto stage) {
+    pool_->parallel_for(jobs.size(), 1, [&](uint64_t begin, uint64_t end, uint32_t) {
+      for (uint64_t i = begin; i < end; ++i) stage(jobs[i]);
+    });
+  };
+  auto t = Clock::now();
+  each([this](Job &j) { fetch(j); });
+  seen.codegen_ms += ms_since(t);
+  t = Clock::now();
+  each([this](Job &j) { finish(j); });
+  seen.finish_ms += ms_since(t);
+}
+
+// Loads all jobs as one module. A stored artifact that the plugin refuses is forgotten and made again, once.
+std::unique_ptr<Module> Compiler::load(std::vector<Job> &jobs, Observations &seen) const {
+  const auto attempt = [&] {
+    const auto t = Clock::now();
+    std::vector<Artifact> artifacts;
+    for (const Job &j : jobs) artifacts.push_back(j.finished);
+    auto module = backend_->load(artifacts);
+    for (const Job &j : jobs)
+      for (const split::Task *task : j.tasks) module->entry(task->symbol);  // here, so that a foreign artifact is found out
+    seen.load_ms += ms_since(t);
+    return module;
+  };
+  try {
+    return attempt();
+  } catch (const Error &e) {
+    const bool stale = e.status == QDB_E_ARTIFACT || e.status == QDB_E_SYMBOL;
+    bool any_stored = false;
+    for (const Job &j : jobs) any_stored |= !j.compiled;
+    if (!stale || !any_stored) throw;
+    log_line(2, "a cached artifact was refused and is compiled again: " + std::string(e.what()));
+  }
+  const BackendInfo &info = backend_->info();
+  for (Job &j : jobs) {
+    if (j.packed) store_->drop({"finished", info.arch, finished_key(*j.packed, info, config_.options).digest});
+    store_->drop({"artifact", info.arch, j.key.digest});
+    Job again;
+    again.tasks = std::move(j.tasks);
+    again.key = std::move(j.key);
+    again.distrust = true;
+    j = std::move(again);
+  }
+  obtain(jobs, seen);
+  return attempt();
+}
+
+std::shared_ptr<Executable> Compiler::compile(const ir::Unit &kernel) {
+  Observations seen;
+  auto t = Clock::now();
+  split::Plan plan = split::split(kernel);
+  seen.passes_ms = ms_since(t);
+  dump(kernel, plan);
+  const BackendInfo &info = backend_->info();
+  seen.whole_kernel_reason = whole_kernel_reason(info, config_);
+  const bool whole = !seen.whole_kernel_reason.empty();
+  if (whole && log_level() >= 4)
+    log_line(4, "kernel " + plan.name + ": cached as a whole kernel: " + seen.whole_kernel_reason);
+  std::vector<Job> jobs = jobs_of(plan, whole && info.units & QDB_UNIT_KERNEL);
+  std::unique_ptr<Module> module;
+  if (!jobs.empty()) {
+    obtain(jobs, seen);
+    module = load(jobs, seen);
+  }
+  seen.tasks_total = int(plan.tasks.size());
+  seen.tasks_recompiled = 0;
+  for (const Job &j : jobs) {
+    if (j.compiled) seen.tasks_recompiled += int(j.tasks.size());
+    else ++(j.origin == cache::Origin::disk ? seen.disk_hits : seen.memory_hits);
+    seen.artifact_bytes += j.finished.bytes->size();
+  }
+  seen.tasks_hit = seen.tasks_total - seen.tasks_recompiled;
+  if (!whole) {  // a task is a top-level construct: a parallel loop or a serial run
+    seen.constructs_total = seen.tasks_total;
+    seen.constructs_hit = seen.tasks_hit;
+    seen.constructs_recompiled = seen.tasks_recompiled;
+  }
+  return make_executable(std::move(plan), std::move(module), backend_, arenas_, std::move(seen));
+}
+
+}  // namespace qd::compile

@@ -1,0 +1,180 @@
+// executable.cpp: launches. A Block is everything a launch writes: the array for the plugin and the argument blocks of all
+// tasks, one behind the other. One block is kept ready; a second thread that launches at the same time makes its own.
+#include <algorithm>
+#include <cstring>
+
+#include "core/compile/arenas.hpp"
+
+namespace qd::compile {
+namespace {
+
+struct Block {
+  std::vector<QdbLaunch> launches;
+  std::vector<uint64_t> words;   // argument blocks of all tasks
+  uint64_t arena_version = 0;    // whose addresses are in the words
+};
+
+class Loaded final : public Executable {
+ public:
+  Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend, std::shared_ptr<Arenas> arenas, Observations seen);
+  ~Loaded() override { delete spare_.load(); }
+
+  void launch(uint64_t *words) override;
+  bool has_reports() const override;
+  std::vector<Report> take_reports(bool &failed, uint32_t &dropped) override;
+  const void *result() const override;
+  const Observations &observations() const override { return observations_; }
+  uint32_t n_tasks() const override { return uint32_t(plan_.tasks.size()); }
+  uint32_t n_words() const override { return plan_.n_words; }
+
+ private:
+  struct Move { uint32_t to, from, count; };         // block word <- kernel words
+  struct Scratch { uint32_t to, offset; };
+  struct Varying { uint32_t task; };                 // its extent depends on the call
+
+  std::unique_ptr<Block> new_block() const;
+  void bind(Block &, Arena &) const;
+  QdReportHeader report_header(const Arena &) const;
+  void clear_reports(Arena &) const;
+
+  split::Plan plan_;
+  std::shared_ptr<Backend> backend_;
+  std::unique_ptr<Module> module_;                   // after backend_: it goes first
+  std::shared_ptr<Arenas> arenas_;
+  Observations observations_;
+  Block template_;
+  std::vector<Move> moves_;
+  std::vector<Scratch> scratch_;
+  std::vector<Varying> varying_;
+  std::vector<uint32_t> first_word_;                 // of each task in the block
+  bool reports_ = false;
+  std::atomic<Block *> spare_{nullptr};
+};
+
+Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend, std::shared_ptr<Arenas> arenas, Observations seen)
+    : plan_(std::move(plan)), backend_(std::move(backend)), module_(std::move(module)), arenas_(std::move(arenas)), observations_(std::move(seen)) {
+  bool may_fail = false;
+  uint32_t word = 0;
+  for (const split::Step &step : plan_.steps) {
+    const split::Task &t = plan_.tasks[step.task];
+    const uint32_t ordinal = uint32_t(template_.launches.size());
+    QdbLaunch l{};
+    l.entry = module_->entry(t.symbol);
+    l.arg_bytes = 8ull * t.n_words;
+    l.begin = 0;
+    l.end = t.extent.kind == split::ExtentKind::fixed ? t.extent.positions : 1;
+    l.task_ordinal = ordinal;
+    l.flags = (may_fail ? QDB_LAUNCH_REPORTS : 0) | (t.extent.kind == split::ExtentKind::unknown ? QDB_LAUNCH_RANGE_UNKNOWN : 0);
+    if (t.extent.kind == split::ExtentKind::one_word || t.extent.kind == split::ExtentKind::program) varying_.push_back({ordinal});
+    template_.launches.push_back(l);
+    first_word_.push_back(word);
+    for (const auto &m : t.words) moves_.push_back({word + m.to, m.from, m.count});
+    for (const auto &m : t.scratch) scratch_.push_back({word + m.to, m.offset});
+    may_fail |= t.fails;
+    reports_ |= t.reports;
+    word += t.n_words;
+  }
+  template_.words.assign(word, 0);
+  for (uint32_t i = 0; i < first_word_.size(); ++i) template_.words[first_word_[i] + QD_ARG_ORDINAL] = i;
+  spare_ = new_block().release();
+}
+
+std::unique_ptr<Block> Loaded::new_block() const {
+  auto b = std::make_unique<Block>(template_);
+  for (size_t i = 0; i < first_word_.size(); ++i) b->launches[i].args = b->words.data() + first_word_[i];
+  return b;
+}
+
+void Loaded::bind(Block &b, Arena &a) const {
+  for (uint32_t w : first_word_) {
+    b.words[w + QD_ARG_RESULT] = plan_.n_outputs ? a.result->address() : 0;
+    b.words[w + QD_ARG_REPORT] = reports_ ? a.report->address() : 0;
+  }
+  for (const Scratch &s : scratch_) b.words[s.to] = a.scratch->address() + s.offset;
+  b.arena_version = a.version;
+}
+
+void Loaded::launch(uint64_t *words) {
+  Arena &arena = arenas_->mine();
+  arena.need(*backend_, plan_.scratch_bytes, plan_.n_outputs != 0, reports_);
+  std::unique_ptr<Block> block(spare_.exchange(nullptr, std::memory_order_acquire));
+  if (!block) block = new_block();
+  if (block->arena_version != arena.version) bind(*block, arena);
+  if (reports_) clear_reports(arena);
+
+  uint64_t *to = block->words.data();
+  const uint64_t key = arenas_->random_key();
+  for (uint32_t w : first_word_) to[w + QD_ARG_RANDOM] = key;
+  for (const Move &m : moves_)
+    for (uint32_t i = 0; i < m.count; ++i) to[m.to + i] = words[m.from + i];
+  for (const Varying &v : varying_) {
+    QdbLaunch &l = block->launches[v.task];
+    const int64_t n = split::positions(plan_.tasks[plan_.steps[v.task].task].extent, words);
+    l.end = n < 0 ? 1 : n;
+    l.flags = n < 0 ? l.flags | QDB_LAUNCH_RANGE_UNKNOWN : l.flags & ~QDB_LAUNCH_RANGE_UNKNOWN;
+  }
+  if (!block->launches.empty()) backend_->launch(block->launches.data(), uint32_t(block->launches.size()));
+  block.reset(spare_.exchange(block.release(), std::memory_order_release));
+}
+
+QdReportHeader Loaded::report_header(const Arena &a) const {
+  QdReportHeader h{};
+  if (!reports_ || !a.report) return h;
+  if (const void *p = a.report->host()) std::memcpy(&h, p, sizeof h);
+  else a.report->copy_out(0, &h, sizeof h);
+  return h;
+}
+
+void Loaded::clear_reports(Arena &a) const {
+  const QdReportHeader empty{0, 0, 0, report_bytes};
+  if (void *p = a.report->host()) std::memcpy(p, &empty, sizeof empty);
+  else a.report->copy_in(0, &empty, sizeof empty);
+}
+
+bool Loaded::has_reports() const {
+  if (!reports_) return false;
+  const QdReportHeader h = report_header(arenas_->mine());
+  return h.used != 0 || h.failed || h.dropped;
+}
+
+std::vector<Report> Loaded::take_reports(bool &failed, uint32_t &dropped) {
+  std::vector<Report> out;
+  Arena &a = arenas_->mine();
+  const QdReportHeader h = report_header(a);
+  failed = h.failed != 0;
+  dropped = h.dropped;
+  if (!reports_ || !a.report) return out;
+  std::vector<uint8_t> bytes(std::min<uint64_t>(h.used, report_bytes));
+  if (!bytes.empty()) a.report->copy_out(sizeof h, bytes.data(), bytes.size());
+  clear_reports(a);
+  for (size_t at = 0; at + sizeof(QdReportRecord) <= bytes.size();) {
+    QdReportRecord r;
+    std::memcpy(&r, bytes.data() + at, sizeof r);
+    at += sizeof r;
+    if (r.n_values > (bytes.size() - at) / 8 || r.task >= plan_.steps.size()) break;
+    const auto &sites = plan_.tasks[plan_.steps[r.task].task].sites;
+    if (r.site >= sites.size()) break;
+    Report &report = out.emplace_back(Report{sites[r.site], r.task, r.iteration, std::vector<uint64_t>(r.n_values)});
+    std::memcpy(report.values.data(), bytes.data() + at, 8ull * r.n_values);
+    at += 8ull * r.n_values;
+  }
+  return out;
+}
+
+const void *Loaded::result() const {
+  Arena &a = arenas_->mine();
+  if (!a.result) a.need(*backend_, 0, true, false);
+  if (const void *p = a.result->host()) return p;
+  a.result_copy.resize(QD_RESULT_BYTES);
+  a.result->copy_out(0, a.result_copy.data(), QD_RESULT_BYTES);
+  return a.result_copy.data();
+}
+
+}  // namespace
+
+std::shared_ptr<Executable> make_executable(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend,
+                                            std::shared_ptr<Arenas> arenas, Observations seen) {
+  return std::make_shared<Loaded>(std::move(plan), std::move(module), std::move(backend), std::move(arenas), std::move(seen));
+}
+
+}  // namespace qd::compile
