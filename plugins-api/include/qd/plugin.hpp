@@ -33,6 +33,7 @@ struct Failure : std::exception {
   std::string message, where;
   const char *domain = "";  // static storage: "cuda", "llvm", "ir"
   int64_t native = 0;       // the driver's own code
+  bool reported = false;    // the error slot was filled already, by another object of the backend
   Failure(QdbStatus s, std::string m, std::string w = {}) : status(s), message(std::move(m)), where(std::move(w)) {}
   const char *what() const noexcept override { return message.c_str(); }
 };
@@ -121,6 +122,14 @@ class Host {
     return Blob(t_, ctx_, b, const_cast<void *>(content.ptr), content.len);
   }
   uint32_t workers() const { return t_->worker_count(ctx_); }
+  // For a backend of several objects: what another one needs to make its own Host, and what it gave back.
+  const QdbHost *table() const { return t_; }
+  void *context() const { return ctx_; }
+  Blob adopt(QdbBlob *blob) const {
+    QdbBytes content{};
+    t_->blob_view(ctx_, blob, &content);
+    return Blob(t_, ctx_, blob, const_cast<void *>(content.ptr), content.len);
+  }
 
   // f(begin, end, worker) over [0, n) on the compile threads. The first exception is thrown here, after all have ended.
   template <class F> void parallel_for(uint64_t n, uint64_t grain, F &&f) const {
@@ -202,6 +211,9 @@ class Options {
     }
     return otherwise;
   }
+  const QdbOption *data() const { return options_; }
+  uint32_t stride() const { return stride_; }
+  uint32_t count() const { return n_; }
 
  private:
   const QdbOption *options_;

@@ -36,6 +36,7 @@ template <class F> QdbStatus guard(const Host &host, QdbErr *slot, F &&f) noexce
     f(Call{host, slot});
     return QDB_OK;
   } catch (const Failure &e) {
+    if (e.reported) return e.status;
     return answer(e.status < 0 ? e.status : QDB_E_INTERNAL, e.message.c_str(), e.where, e.domain, e.native);
   } catch (const std::bad_alloc &) {
     return answer(QDB_E_HOST_MEMORY, "out of host memory");
