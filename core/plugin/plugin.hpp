@@ -3,14 +3,14 @@
 // their object when they go, keep their parents alive, and may be used from any thread; calls on one Stream are serialised
 // by the caller. A Library is never unloaded, so nothing here can dangle into unmapped code.
 #pragma once
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cache/digest.hpp"
@@ -23,21 +23,20 @@ namespace qd::plugin {
 
 // What the host functions act on during a plugin call of one Context.
 struct Services {
-  explicit Services(uint32_t workers) : pool(workers) {}
-  ThreadPool pool;                       // compile threads
-  std::atomic<bool> cancelled = false;   // interrupt(): running compiles answer QDB_E_CANCELLED
-  std::string dump_path;                 // <dump_path>/<name>.<kind>; empty: dumps are dropped
-  bool load_ir = false;                  // dump_override reads the dumped file back (QD_LOAD_IR)
+  std::shared_ptr<ThreadPool> pool;  // compile threads
+  std::string dump_path;             // <dump_path>/<name>.<extension>; empty: dumps are dropped
+  bool load_ir = false;              // dump_override reads the dumped file back (QD_LOAD_IR)
 };
 
 struct Library {  // one loaded plugin; lives until the process ends
   std::string path, arch, name, version;
   cache::Digest build_id;                // all code that can change generated code: part of every key
   uint32_t minor = 0;                    // of the ABI, the smaller of both sides
-  const QdbBackend *table = nullptr;
+  QdbBackend table{};                    // a copy: what the plugin's own struct_size does not cover is NULL here
 };
 
-// Loads the first usable plugin for `arch`. Refusals are appended to `chain` whatever the outcome; null when none is left.
+// Loads the first plugin for `arch` that can be loaded; null when there is none. Every refusal on the way is appended to
+// `chain`. A library is loaded once per process, whatever asks for it.
 const Library *load(const ContextConfig &, const std::string &arch, std::vector<PluginReport> &chain);
 std::string describe(const std::vector<PluginReport> &chain);  // one line a refusal: path, step, reason, remedy
 
@@ -58,29 +57,36 @@ struct Artifact {
   cache::Blob bytes;
 };
 
-using Options = std::map<std::string, std::string>;  // rows of options.def, decimal text
+using Options = std::span<const std::pair<std::string, std::string>>;  // rows of options.def, decimal text
 
 class Instance {
  public:
-  static std::shared_ptr<Instance> create(const Library &, std::shared_ptr<Services>, const Options &);
+  static std::shared_ptr<Instance> create(const Library &, std::shared_ptr<Services>, Options);
   ~Instance();
   const Library &library() const { return library_; }
   Services &services() const { return *services_; }
   const Caps &caps() const { return caps_; }
   uint32_t device_count() const;
   QdbDeviceInfo device_info(uint32_t index) const;
-  void quiesce(uint32_t why);  // 1 in a forked child, 2 at exit: afterwards handles are let go without a call
+  void quiesce(uint32_t why);  // 1 in a forked child, 2 at exit: calls are refused from here on, handles let go without one
   bool quiesced() const { return quiesced_.load(std::memory_order_relaxed); }
 
   // `unit` QDB_UNIT_, `flags` QDB_COMPILE_. Any thread; the plugin's limits (QDB_CAP_COMPILE_MT, max_compile_threads) are
   // kept here: a call over the limit waits its turn.
-  Artifact compile(uint32_t unit, std::span<const Task>, std::string_view target, const Options &, uint32_t flags) const;
+  // `cancelled` is polled by the plugin, from any thread.
+  Artifact compile(uint32_t unit, std::span<const Task>, std::string_view target, Options, uint32_t flags,
+                   const std::function<bool()> &cancelled = {}) const;
   Artifact finish(std::string_view target, const Artifact &) const;  // only with QDB_CAP_FINISH
 
+  void require() const {  // throws after quiesce
+    if (quiesced()) refuse_quiesced();
+  }
   QdbInstance *raw() const { return handle_; }
+  const void *extension(std::string_view name, uint32_t version) const;  // null: not there
 
  private:
   Instance(const Library &, std::shared_ptr<Services>);
+  [[noreturn]] void refuse_quiesced() const;
   struct Turns;
   const Library &library_;
   std::shared_ptr<Services> services_;

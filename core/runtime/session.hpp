@@ -1,5 +1,4 @@
-// session.hpp: the inner state of a Context, shared by everything that it made. core/compile works on a Session and core/
-// runtime owns it; neither knows more of the other.
+// session.hpp: the inner state of a Context, shared by everything that it made. Inside core/runtime only.
 //
 // Lifetime: a call that touches the plugin holds a Use. close() refuses new ones, waits for the running ones, then lets
 // every Resource give its plugin objects back; after that a Resource is an empty shell that answers "the runtime was reset".
@@ -10,14 +9,14 @@
 #include <mutex>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
-#include "cache/store.hpp"
 #include "core/api/core.hpp"
 #include "core/plugin/plugin.hpp"
 
 namespace qd {
 
-// Something that owns plugin objects: a Buffer, an Executable.
+// Something that owns plugin objects: a Buffer, a loaded module.
 class Resource {
  public:
   virtual void release() noexcept = 0;  // give the plugin objects back; called once at most, by close()
@@ -26,58 +25,66 @@ class Resource {
   ~Resource() = default;
 };
 
-class Session {
+class Session : public std::enable_shared_from_this<Session> {
  public:
+  Session(std::shared_ptr<plugin::Device>, QdbDeviceInfo);
+  ~Session();
+
   class Use {  // while one lives, the session stays open
    public:
-    Use(Use &&o) noexcept : session_(o.session_) { o.session_ = nullptr; }
     Use(const Use &) = delete;
-    ~Use() { if (session_) session_->leave(); }
+    ~Use() { session_.leave(); }
 
    private:
     friend class Session;
-    explicit Use(Session *s) : session_(s) {}
-    Session *session_;
+    explicit Use(Session &s) : session_(s) {}
+    Session &session_;
   };
-
   Use use() {  // throws Error{runtime, "the runtime was reset"} after close()
     if (uses_.fetch_add(2, std::memory_order_acquire) & 1) refuse();
-    return Use(this);
+    return Use(*this);
   }
 
-  // A Resource is known from its construction to its destructor, which calls remove() before it frees anything itself; false:
-  // close() has released it, or is about to, and has waited until it was done.
+  // A Resource is known from its construction until its destructor calls remove(). False: close() has released it already.
   void add(Resource *);
   bool remove(Resource *) noexcept;
+  void close() noexcept;               // idempotent; a second caller waits for the first
+  void quiesce(uint32_t why) noexcept; // 1: a forked child, where nothing may be waited for
 
-  // close() in two halves, for the Context: no uses from here on; then everything is given back.
-  void close();
-  bool closed() const { return (uses_.load(std::memory_order_acquire) & 1) != 0; }
-
-  // Set once by Context::open.
-  ContextConfig config;
-  std::shared_ptr<plugin::Services> services;  // compile threads, cancellation, dumps
-  std::shared_ptr<plugin::Instance> instance;
-  std::shared_ptr<plugin::Device> device;
-  std::unique_ptr<plugin::Stream> stream;
-  std::mutex stream_mutex;                     // held around each call on `stream`
-  std::string target1, target2;                // target_of_device, both levels
-  std::unique_ptr<cache::Store> store;
-  std::atomic<uint32_t> launches = 0;          // number of the next launch: upper half of the random key
-  std::mutex launch_memory_mutex;
-  std::weak_ptr<void> launch_memory;           // core/compile's arenas, owned by the executables
+  // All of these only within a Use.
+  const plugin::Instance &instance() const { return *device_->instance(); }
+  const std::shared_ptr<plugin::Device> &device() const { return device_; }
+  const QdbDeviceInfo &device_info() const { return info_; }
+  // Launches of a CPU are over when the call returns, so each calling thread has a stream of its own and none waits; other
+  // devices get one stream, in whose order everything happens.
+  bool synchronous() const { return info_.kind == QDB_KIND_CPU; }
+  template <class F>
+  void on_stream(F &&f) {
+    if (synchronous()) return f(thread_stream());
+    std::lock_guard lock(stream_mutex_);
+    f(*streams_.front());
+  }
 
  private:
+  friend struct ThreadStreams;
   void leave() noexcept {
     if (uses_.fetch_sub(2, std::memory_order_release) == 3) uses_.notify_all();
   }
   [[noreturn]] void refuse();
-  std::atomic<uint64_t> uses_ = 0;             // twice the running uses; bit 0: closed
-  std::recursive_mutex resources_mutex_;     // release() of one may destroy another
-  std::unordered_set<Resource *> resources_;
-};
+  plugin::Stream &thread_stream();
+  plugin::Stream *take_stream();
+  void give_stream(plugin::Stream *) noexcept;
 
-// core/compile: the whole way from a kernel to its loaded form. Called within a Use; Observations are of this compile.
-std::shared_ptr<Executable> compile_kernel(const std::shared_ptr<Session> &, const ir::Unit &kernel);
+  const uint64_t id_;                          // never used twice in a process, unlike an address
+  std::atomic<uint64_t> uses_ = 0;             // twice the running uses; bit 0: closed
+  std::atomic<bool> abandoned_ = false;        // quiesced: locks and threads may belong to nobody
+  std::shared_ptr<plugin::Device> device_;
+  QdbDeviceInfo info_;
+  std::recursive_mutex resources_mutex_;       // release() of one may destroy another
+  std::unordered_set<Resource *> resources_;
+  std::mutex stream_mutex_;
+  std::vector<std::unique_ptr<plugin::Stream>> streams_;
+  std::vector<plugin::Stream *> idle_streams_; // of threads that ended
+};
 
 }  // namespace qd

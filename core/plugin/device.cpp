@@ -1,0 +1,126 @@
+// device.cpp: the handles below an instance: device, module, memory, stream. All alike: one checked call each, and a
+// destructor that says nothing to a plugin that was quiesced.
+#include "core/plugin/host.hpp"
+
+namespace qd::plugin {
+namespace {
+
+// What each of these calls needs at hand.
+struct Call {
+  const Library &library;
+  const QdbBackend &table;
+  Inside inside;
+  QdbErr err;
+  explicit Call(const Instance &i) : library(i.library()), table(i.library().table), inside(&i.services()) { i.require(); }
+  explicit Call(const Device &d) : Call(*d.instance()) {}
+  void check(QdbStatus status, const char *what) { plugin::check(library, status, err, what); }
+};
+
+template <class F>
+void destroy(const Instance &i, F &&f) {
+  if (i.quiesced()) return;
+  Inside inside(&i.services());
+  f(i.library().table);
+}
+
+}  // namespace
+
+std::shared_ptr<Device> Device::open(std::shared_ptr<Instance> instance, uint32_t index) {
+  std::shared_ptr<Device> device(new Device(std::move(instance)));
+  Call c(*device);
+  c.check(c.table.device_open(device->instance_->raw(), index, &device->handle_, &c.err), "device_open");
+  if (!device->handle_) no_handle(c.library, "device_open");
+  return device;
+}
+
+Device::~Device() {
+  if (handle_) destroy(*instance_, [this](const QdbBackend &t) { t.device_close(handle_); });
+}
+
+std::string Device::target(uint32_t level) const {
+  Call c(*this);
+  QdbBlob *blob = nullptr;
+  QdbStatus status = c.table.target_of_device(handle_, level, &blob, &c.err);
+  cache::Blob target = take(blob);
+  c.check(status, "target_of_device");
+  if (!target) no_handle(c.library, "target_of_device");
+  return std::string(target->view());
+}
+
+void Device::sync() const {
+  Call c(*this);
+  c.check(c.table.device_sync(handle_, &c.err), "device_sync");
+}
+
+std::unique_ptr<Module> Module::load(std::shared_ptr<Device> device, std::span<const Artifact> artifacts) {
+  std::unique_ptr<Module> module(new Module(std::move(device)));
+  std::vector<QdbArtifact> list;
+  list.reserve(artifacts.size());
+  for (const Artifact &a : artifacts) list.push_back({str(a.kind), bytes(a.bytes->view())});
+  Call c(*module->device_);
+  c.check(c.table.module_load(module->device_->raw(), list.data(), sizeof(QdbArtifact), uint32_t(list.size()),
+                              &module->handle_, &c.err), "module_load");
+  if (!module->handle_) no_handle(c.library, "module_load");
+  return module;
+}
+
+Module::~Module() {
+  if (handle_) destroy(*device_->instance(), [this](const QdbBackend &t) { t.module_unload(handle_); });
+}
+
+QdbEntry *Module::entry(std::string_view symbol) const {
+  Call c(*device_);
+  QdbStr name = str(symbol);
+  QdbEntry *entry = nullptr;
+  c.check(c.table.module_entry(handle_, &name, &entry, &c.err), "module_entry");
+  if (!entry) no_handle(c.library, "module_entry");
+  return entry;
+}
+
+std::unique_ptr<Memory> Memory::alloc(std::shared_ptr<Device> device, uint64_t size) {
+  std::unique_ptr<Memory> memory(new Memory(std::move(device)));
+  Call c(*memory->device_);
+  c.check(c.table.mem_alloc(memory->device_->raw(), size, &memory->handle_, &c.err), "mem_alloc");
+  if (!memory->handle_) no_handle(c.library, "mem_alloc");
+  memory->info_.struct_size = sizeof(QdbMemInfo);
+  c.check(c.table.mem_info(memory->handle_, &memory->info_, &c.err), "mem_info");
+  return memory;
+}
+
+Memory::~Memory() {
+  if (handle_) destroy(*device_->instance(), [this](const QdbBackend &t) { t.mem_free(handle_); });
+}
+
+std::unique_ptr<Stream> Stream::create(std::shared_ptr<Device> device) {
+  std::unique_ptr<Stream> stream(new Stream(std::move(device)));
+  Call c(*stream->device_);
+  c.check(c.table.stream_create(stream->device_->raw(), &stream->handle_, &c.err), "stream_create");
+  if (!stream->handle_) no_handle(c.library, "stream_create");
+  return stream;
+}
+
+Stream::~Stream() {
+  if (handle_) destroy(*device_->instance(), [this](const QdbBackend &t) { t.stream_destroy(handle_); });
+}
+
+void Stream::sync() {
+  Call c(*device_);
+  c.check(c.table.stream_sync(handle_, &c.err), "stream_sync");
+}
+
+void Stream::copy(std::span<const QdbCopy> copies) {
+  Call c(*device_);
+  c.check(c.table.copy(handle_, copies.data(), sizeof(QdbCopy), uint32_t(copies.size()), &c.err), "copy");
+}
+
+void Stream::fill(std::span<const QdbFill> fills) {
+  Call c(*device_);
+  c.check(c.table.fill(handle_, fills.data(), sizeof(QdbFill), uint32_t(fills.size()), &c.err), "fill");
+}
+
+void Stream::launch(std::span<const QdbLaunch> launches) {
+  Call c(*device_);
+  c.check(c.table.launch(handle_, launches.data(), sizeof(QdbLaunch), uint32_t(launches.size()), &c.err), "launch");
+}
+
+}  // namespace qd::plugin

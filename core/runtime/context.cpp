@@ -1,0 +1,139 @@
+// context.cpp: qd.init as an object: chooses the arch, opens plugin, device and caches, and hands kernels to the compiler.
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/compile/compiler.hpp"
+#include "core/runtime/device_backend.hpp"
+#include "core/support/log.hpp"
+#include "qd_build_id.hpp"
+
+namespace qd {
+
+std::string core_build_id() { return QD_CORE_BUILD_ID; }
+
+namespace {
+
+constexpr uint32_t most_compile_threads = 16;
+
+uint32_t usable_cores() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set)) return 1;
+  return uint32_t(std::max(CPU_COUNT(&set), 1));
+}
+
+uint32_t compile_threads(const ContextConfig &c) {
+  auto it = c.options.find("num_compile_threads");
+  long wanted = it == c.options.end() ? 0 : std::atol(it->second.c_str());
+  return wanted > 0 ? uint32_t(std::min(wanted, 1024l)) : std::min(usable_cores(), most_compile_threads);
+}
+
+std::shared_ptr<plugin::Services> make_services(const ContextConfig &c) {
+  auto s = std::make_shared<plugin::Services>();
+  s->pool = std::make_shared<ThreadPool>(compile_threads(c));
+  s->dump_path = c.dump_path;
+  s->load_ir = c.load_ir;
+  return s;
+}
+
+std::shared_ptr<cache::Store> open_store(const ContextConfig &c) {
+  cache::StoreConfig s;
+  s.offline_cache = c.offline_cache;
+  s.root = c.cache_root;
+  s.cleaning_policy = c.cleaning_policy;
+  s.max_bytes = c.cache_max_bytes;
+  s.cleaning_factor = c.cleaning_factor;
+  s.version = core_build_id().substr(0, 16);
+  s.warn = [](const std::string &message) { log_line(log_warn, "cache", message); };
+  return cache::make_store(s);
+}
+
+compile::CompilerConfig compiler_config(const ContextConfig &c) {
+  compile::CompilerConfig r;
+  r.options = c.options;
+  r.per_offload = c.per_offload;
+  r.offline_cache = c.offline_cache;
+  r.debug_cache_verify = c.debug_cache_verify;
+  r.print_ir = c.print_ir;
+  r.dump_ir = c.dump_ir;
+  r.load_ir = c.load_ir;
+  r.keep_asm = c.keep_asm;
+  r.dump_path = c.dump_path;
+  r.random_seed = c.random_seed;
+  return r;
+}
+
+class OpenContext final : public Context {
+ public:
+  OpenContext(const ContextConfig &config, const plugin::Library &library) : arch_(library.arch) {
+    std::vector<std::pair<std::string, std::string>> options(config.options.begin(), config.options.end());
+    auto instance = plugin::Instance::create(library, make_services(config), options);
+    if (!instance->device_count())
+      throw Error(Kind::runtime, arch_ + ": the driver is there, but no device [QDB_E_NO_DEVICE]", QDB_E_NO_DEVICE);
+    auto info = instance->device_info(0);
+    host_shared_ = instance->caps().has(QDB_CAP_HOST_SHARED);
+    device_name_ = info.name;
+    auto pool = instance->services().pool;
+    session_ = std::make_shared<Session>(plugin::Device::open(instance, 0), info);
+    compiler_ = std::make_unique<compile::Compiler>(make_backend(session_), open_store(config), pool, compiler_config(config));
+  }
+  ~OpenContext() override { close(); }
+
+  void close() override { session_->close(); }
+  void sync() override {
+    auto use = session_->use();
+    session_->device()->sync();
+  }
+  const std::string &arch() const override { return arch_; }
+  bool host_shared() const override { return host_shared_; }
+  std::string device_name() const override { return device_name_; }
+  std::shared_ptr<Buffer> alloc(uint64_t bytes) override {
+    auto use = session_->use();
+    return make_buffer(session_, bytes);
+  }
+  std::shared_ptr<Executable> compile(const ir::Unit &kernel) override {
+    auto use = session_->use();
+    return compiler_->compile(kernel);
+  }
+  void interrupt() override { compiler_->interrupt(); }
+  void quiesce(uint32_t why) override { session_->quiesce(why); }
+
+ private:
+  std::string arch_, device_name_;
+  bool host_shared_ = false;
+  std::shared_ptr<Session> session_;
+  std::unique_ptr<compile::Compiler> compiler_;
+};
+
+// The drivers of a plugin that was loaded may still be missing: that is a refusal too, and the next arch gets its turn.
+PluginReport refusal_of(const plugin::Library &library, const Error &e) {
+  PluginReport r;
+  r.arch = library.arch;
+  r.path = library.path;
+  r.source = "loaded";
+  r.step = "device";
+  r.reason = e.what();
+  r.remedy = "install the vendor's driver, or choose another arch";
+  return r;
+}
+
+}  // namespace
+
+std::shared_ptr<Context> Context::open(const ContextConfig &config) {
+  std::vector<PluginReport> chain;
+  for (const std::string &arch : config.archs) {
+    const plugin::Library *library = plugin::load(config, arch, chain);
+    if (!library) continue;
+    try {
+      return std::make_shared<OpenContext>(config, *library);
+    } catch (const Error &e) {
+      chain.push_back(refusal_of(*library, e));
+    }
+  }
+  std::string wanted;
+  for (const std::string &arch : config.archs) wanted += (wanted.empty() ? "" : ", ") + arch;
+  throw Error(Kind::runtime, "no backend could be opened (asked for: " + wanted + ")\n" + plugin::describe(chain));
+}
+
+}  // namespace qd
