@@ -32,10 +32,10 @@ _NAMES = {
     "lang.kernel": "data_oriented kernel pure",
     "lang.func": "func pyfunc real_func",
     "lang.ops": """abs acos asin atan2 atomic_add atomic_and atomic_cas atomic_exchange atomic_max atomic_min atomic_mul
-        atomic_or atomic_sub atomic_xor bit_cast bit_shr cast ceil cos exp floor frexp log max min one pow randn random
-        raw_div raw_mod round rsqrt select sin sqrt tan tanh volatile_load zero""",
+        atomic_or atomic_sub atomic_xor bit_cast bit_shr cast ceil cos exp floor frexp log max min pow randn random
+        raw_div raw_mod round rsqrt select sin sqrt tan tanh volatile_load""",
     "lang.static": """assume_in_range block_local cache_read_only global_thread_idx grouped loop_config mesh_local
-        mesh_patch_idx ndrange no_activate static static_assert static_print stop_grad""",
+        mesh_patch_idx ndrange no_activate one static static_assert static_print stop_grad zero""",
     "lang.later": """Backend BitpackedFields BufferView Event GraphStatus MatrixTensor Mesh MeshInstance Stream Struct
         Tensor VectorTensor activate append checkpoint clock_counter clock_freq_hz create_event create_stream dataclass
         deactivate deactivate_all_snodes eig get_addr graph_do_while graph_parallel graph_parallel_context is_active
