@@ -1,0 +1,196 @@
+"""Elements of fields and arrays: shapes, strides, index arithmetic, bounds checks.
+
+A field's shape and strides are constants; so are those of an array captured by the kernel. An array argument has its extents
+as values. All of them become one `Acc`, and an access is `load(param, linear(indices, strides, base))`.
+"""
+from quadrants._native import Value
+from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.frontend import reports
+from quadrants.lang.values import (
+    SCALARS,
+    SMALL,
+    Elem,
+    Mat,
+    _add,
+    _elem_loop,
+    describe,
+    element,
+    from_nested,
+    guarded,
+    load,
+    make,
+)
+
+ALIAS_EXTERNAL, ALIAS_FIELD = 0, 1
+
+
+class Acc:
+    """How to reach the elements of one field or array. `comps` holds the offset in scalars of each flattened component."""
+
+    __slots__ = (
+        "obj", "name", "what", "param", "dtype", "ndim", "n", "m", "endim", "shape", "strides", "comps", "base", "low",
+        "wide", "clamp", "grad", "written",
+    )  # fmt: skip
+
+
+def element_dims(element_shape):
+    """(n, m, ndim) of an element."""
+    if len(element_shape) == 0:
+        return 1, 1, 0
+    return element_shape[0], (element_shape[1] if len(element_shape) > 1 else 1), len(element_shape)
+
+
+def of_field(w, field) -> Acc:
+    """Acc of a Field; its buffer is bound to the specialisation."""
+    field._live()
+    a = Acc()
+    a.written = False
+    a.obj, a.name, a.what = field, getattr(field, "_name", "") or "", "Field"
+    a.dtype, a.shape, a.ndim = field.dtype, tuple(field.shape), len(field.shape)
+    a.n, a.m, a.endim = element_dims(tuple(field.element_shape))
+    a.strides, a.comps = tuple(field.strides), tuple(field.element_strides)
+    offset = field.offset
+    if isinstance(offset, int):
+        offset = (offset,)
+    a.low = tuple(offset) if offset else None
+    a.base = getattr(field, "base", 0) - sum(o * s for o, s in zip(a.low or (), a.strides))
+    a.wide = field.buffer.size // a.dtype.size > 2**31 - 1
+    a.clamp = False
+    a.param = w.bound_buffer(field.buffer, a.dtype, ALIAS_FIELD, a.name or "field")
+    a.grad = None
+    return a
+
+
+def of_captured_array(w, array) -> Acc:
+    """Acc of an Ndarray that the kernel captures: bound, with constant shape."""
+    array._live()
+    a = _row_major(array.dtype, tuple(array.element_shape), tuple(array.shape))
+    a.obj, a.name = array, "array"
+    count = 1
+    for s in a.shape:
+        count *= s
+    a.wide = count * a.n * a.m > 2**31 - 1
+    a.param = w.bound_buffer(array.buffer, a.dtype, ALIAS_EXTERNAL, "array")
+    return a
+
+
+def of_argument(w, name, dtype, ndim, element_shape, wide, clamp) -> Acc:
+    """Acc of an array argument; declares its buffer parameter."""
+    b = w.b
+    param = b.buffer_param(dtype, ndim, ALIAS_EXTERNAL, name)
+    a = _row_major(dtype, element_shape, tuple(b.shape(param, k, w.i32) for k in range(ndim)), w, wide)
+    a.obj, a.name, a.wide, a.clamp, a.param = None, name, wide, clamp, param
+    return a
+
+
+def _row_major(dtype, element_shape, shape, w=None, wide=False):
+    a = Acc()
+    a.written = False
+    a.what, a.dtype, a.shape, a.ndim = "Array", dtype, shape, len(shape)
+    a.n, a.m, a.endim = element_dims(element_shape)
+    a.comps = tuple(range(a.n * a.m))
+    stride, strides = a.n * a.m, []
+    for k, s in enumerate(reversed(shape)):
+        strides.append(stride)
+        if k + 1 < len(shape):
+            if type(s) is int and type(stride) is int:
+                stride *= s
+            else:
+                stride = w.b.mul(w.b.cast(s, w.i64) if wide else s, stride)
+    a.strides = tuple(reversed(strides))
+    a.base, a.low, a.clamp, a.grad = 0, None, False, None
+    return a
+
+
+def indices(w, values, node):
+    """Flattens index values: vectors contribute their elements, None and () nothing."""
+    out = []
+    for v in values:
+        kind = type(v)
+        if kind is int or kind is Value:
+            out.append(v)
+        elif v is None or v == ():
+            continue
+        elif kind is bool:
+            out.append(int(v))
+        elif kind is tuple or kind is list:
+            out.extend(indices(w, v, node))
+        elif isinstance(v, Mat) or hasattr(v, "arr"):
+            out.extend(element(w, v, k) for k in range(v.n * v.m))
+        else:
+            raise QuadrantsTypeError(f"indices must be integers, however '{describe(w, v)}' is used as an index.")
+    return out
+
+
+def at(w, acc: Acc, values, node) -> Elem:
+    """The element at `values` (as they stand in the subscript) as a place."""
+    index = values if acc.ndim == 1 and len(values) == 1 and type(values[0]) is Value else indices(w, values, node)
+    if len(index) != acc.ndim:
+        raise QuadrantsIndexError(f"{acc.what} with dim {acc.ndim} accessed with indices of dim {len(index)}")
+    for v in index:
+        if type(v) is Value:
+            if not v.dtype.is_integral:
+                raise QuadrantsTypeError(
+                    f"{acc.what} indices must be integers, however '{v.dtype}' is used as an index."
+                )
+        elif v < 0 and acc.what != "Field":
+            raise QuadrantsSyntaxError("Negative indices are not supported in Quadrants kernels.")
+    if acc.clamp:
+        b = w.b
+        index = [b.max(0, b.min(v, b.sub(s, 1))) for v, s in zip(index, acc.shape)]
+    ok = reports.bounds(w, acc, index, node) if w.checks else None
+    if acc.ndim == 1 and acc.base == 0 and acc.strides[0] == 1 and not acc.wide:
+        where = index[0]
+    elif index:
+        where = w.b.linear(index, acc.strides, acc.base, acc.wide)
+    else:
+        where = acc.base
+    return Elem(acc, where, acc.n, acc.m, acc.endim, acc.comps, ok)
+
+
+def extent(w, acc: Acc, k: int):
+    """Size along axis k: a Python int for fields."""
+    return acc.shape[k]
+
+
+def shape_of(w, acc: Acc):
+    return acc.shape
+
+
+def atomic(w, name, place, value):
+    """Atomic operation on every scalar of an element; the old values. `value` is loaded."""
+    b, acc = w.b, place.acc
+    acc.written = True
+
+    if place.ndim == 0:
+        if type(value) not in SCALARS:
+            raise QuadrantsTypeError(f"cannot combine '{describe(w, value)}' into an element of type '{acc.dtype}'")
+        return guarded(
+            w, place.ok, acc.dtype, lambda: b.atomic(name, acc.param, _add(w, place.index, place.comps[0]), value)
+        )
+    if type(value) not in SCALARS:
+        if type(value) in (list, tuple):
+            value = from_nested(w, value)
+        if (value.n, value.m, value.ndim) != (place.n, place.m, place.ndim):
+            raise QuadrantsTypeError(f"cannot combine '{describe(w, value)}' into '{describe(w, place)}'")
+    if len(place.comps) > SMALL:
+        _elem_loop(
+            w,
+            place,
+            lambda k, where: b.atomic(
+                name, acc.param, where, value if type(value) in SCALARS else b.array_get(value.arr, k)
+            ),
+        )
+        return load(w, place)
+    parts = [
+        guarded(
+            w,
+            place.ok,
+            acc.dtype,
+            lambda c=c, k=k: b.atomic(
+                name, acc.param, _add(w, place.index, c), value if type(value) in SCALARS else value.data[k]
+            ),
+        )
+        for k, c in enumerate(place.comps)
+    ]
+    return make(w, place.n, place.m, place.ndim, parts)

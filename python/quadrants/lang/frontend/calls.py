@@ -1,0 +1,319 @@
+"""Calls: device functions (inlined), types, methods, the library's functions, and Python functions at compile time."""
+import ast
+import types
+import warnings
+
+import numpy as np
+
+from quadrants._native import DataType, Value, Var
+from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.frontend import matrices, reports
+from quadrants.lang.frontend.access import Acc
+from quadrants.lang.frontend.signature import tuple_of
+from quadrants.lang.frontend.stmts import cast_result
+from quadrants.lang.frontend.table import EXPR, NeedVariable, ev, ref, run
+from quadrants.lang.func import BoundFunc, Func
+from quadrants.lang.values import MATRICES, PLACES, SCALARS, Big, Elem, Mat, Places, cast, describe, load, variable
+from quadrants.types.annotations import NdarrayType, Template
+from quadrants.types.compound import MatrixType
+
+SPECIAL = {}  # function object -> handler(w, node): evaluates its own arguments
+PLAIN = {}    # function object -> handler(w, *values, **values)
+MAX_DEPTH = 100
+
+
+def call(w, node):
+    f = node.func
+    if type(f) is ast.Attribute:
+        base = ref(w, f.value)
+        kind = type(base)
+        if kind in MATRICES or kind is Elem and base.ndim or kind is Places:
+            return _method(w, node, base, f.attr)
+        if kind is str:
+            args, kwargs = arguments(w, node)
+            return reports.formatted(w, base, args, kwargs) if f.attr == "format" else getattr(base, f.attr)(*args, **kwargs)
+        if kind is type and issubclass(base, _matrix_class()):
+            return _class_method(w, node, base, f.attr)
+        target = _attribute(w, base, f)
+    else:
+        target = ref(w, f)
+    return call_target(w, node, target)
+
+
+def _attribute(w, base, f):
+    from quadrants.lang.frontend.exprs import attribute_of
+
+    return attribute_of(w, base, f.attr)
+
+
+def call_target(w, node, target):
+    try:
+        handler = SPECIAL.get(target)
+        if handler is not None:
+            return handler(w, node)
+        handler = PLAIN.get(target)
+    except TypeError:  # not hashable
+        handler = None
+    if handler is not None:
+        if not node.keywords and len(node.args) == 1 and type(node.args[0]) is not ast.Starred:
+            return handler(w, ev(w, node.args[0]))
+        args, kwargs = arguments(w, node)
+        return handler(w, *args, **kwargs)
+    kind = type(target)
+    if kind is Func:
+        return inline(w, node, target, None)
+    if kind is BoundFunc:
+        return inline(w, node, target.__func__, target.__self__)
+    if kind is DataType:
+        return call_dtype(w, node, target)
+    if isinstance(target, MatrixType):
+        args, _ = arguments(w, node)
+        return matrices.call_type(w, target, args)
+    if kind is type and issubclass(target, _matrix_class()):
+        args, kwargs = arguments(w, node)
+        return matrices.new_matrix(w, *args, is_vector=target.__name__ == "Vector", **kwargs)
+    if hasattr(target, "_primal"):
+        raise QuadrantsSyntaxError("Kernels cannot call other kernels. I.e., nested kernels are not allowed. Please check "
+                                   "if you have direct/indirect invocation of kernels within kernels.")
+    later = getattr(target, "_quadrants_later", None)
+    if later is not None:
+        raise QuadrantsSyntaxError(f"qd.{later} is not supported yet")
+    if not callable(target):
+        raise QuadrantsTypeError(f"'{describe(w, target)}' is not callable")
+    return call_python(w, node, target)
+
+
+def _matrix_class():
+    from quadrants.lang.matrix import Matrix
+
+    return Matrix
+
+
+def arguments(w, node):
+    """Evaluated positional and keyword arguments of a call."""
+    args = []
+    for a in node.args:
+        if type(a) is ast.Starred:
+            v = ev(w, a.value)
+            args.extend(matrices.elements(w, v) if type(v) in MATRICES else v)
+        else:
+            args.append(ev(w, a))
+    kwargs = {}
+    for k in node.keywords:
+        if k.arg is None:
+            kwargs.update(ev(w, k.value))
+        else:
+            kwargs[k.arg] = ev(w, k.value)
+    return args, kwargs
+
+
+def _method(w, node, place, name):
+    args, kwargs = arguments(w, node)
+    if name == "fill":
+        _need_place(w, node.func.value, place)
+    return matrices.call_method(w, place, name, args, kwargs)
+
+
+def _need_place(w, node, place):
+    """A name bound to a value is about to be changed: it must be a variable."""
+    if type(place) in (Mat, Value) and type(node) is ast.Name:
+        if node.id in w.readonly:
+            raise QuadrantsSyntaxError(f'Kernel argument "{node.id}" is immutable in the kernel. If you want to change its '
+                                       "value, please create a new variable.")
+        if node.id in w.vars and node.id not in w.source.forced:
+            raise NeedVariable(w.source, node.id)
+
+
+def _class_method(w, node, cls, name):
+    handler = matrices.CONSTRUCTORS.get(name)
+    if handler is None:
+        if name in ("field", "ndarray", "tensor"):
+            raise QuadrantsSyntaxError(f"{cls.__name__}.{name} cannot be called inside kernels")
+        if name in matrices.METHODS:
+            args, kwargs = arguments(w, node)
+            return matrices.call_method(w, args[0], name, args[1:], kwargs)
+        raise AttributeError(f"{cls.__name__} has no attribute '{name}' inside kernels")
+    args, kwargs = arguments(w, node)
+    return handler(w, *args, **kwargs)
+
+
+def call_dtype(w, node, dtype):
+    """`qd.f32(x)`: on a literal the literal's type, else a cast."""
+    if len(node.args) != 1 or node.keywords or type(node.args[0]) is ast.Starred:
+        raise QuadrantsSyntaxError("A primitive type can only decorate a single expression.")
+    a = node.args[0]
+    literal = a.operand if type(a) is ast.UnaryOp and type(a.op) is ast.USub else a
+    if type(literal) is ast.Constant and type(literal.value) in (int, float):
+        if type(literal.value) is float and not dtype.is_real:
+            raise QuadrantsTypeError(
+                f"Floating-point literals must be annotated with a floating-point type. For type casting, use `qd.cast`: {dtype}"
+            )
+        if type(literal.value) is int and not dtype.is_integral:
+            raise QuadrantsTypeError(
+                f"Integer literals must be annotated with a integer type. For type casting, use `qd.cast`: {dtype}"
+            )
+        return w.b.const(literal.value if literal is a else -literal.value, dtype)
+    v = ev(w, a)
+    if type(v) not in SCALARS:
+        raise QuadrantsSyntaxError("A primitive type cannot decorate an expression with a compound type.")
+    return w.b.cast(v, dtype)
+
+
+# ------------------------------------------------------------------------------------------------- Python functions
+_QUIET = frozenset((
+    len, range, enumerate, zip, map, filter, isinstance, issubclass, hasattr, getattr, type, tuple, list, dict, set, sorted,
+    reversed, str, repr, id, hash, callable, round, divmod, ord, chr, hex, bin,
+))  # fmt: skip
+
+
+def call_python(w, node, target):
+    """Runs an ordinary Python function now, with what is known now."""
+    args, kwargs = arguments(w, node)
+    module = getattr(target, "__module__", None) or type(target).__module__
+    if module.split(".")[0] in ("math", "numpy") or isinstance(target, np.ufunc):
+        if any(type(a) is Value or type(a) in MATRICES for a in args):
+            name = getattr(target, "__name__", str(target))
+            raise QuadrantsTypeError(
+                f"`{module.split('.')[0]}.{name}` cannot be applied to values of the running kernel. "
+                f"Did you mean to use `qd.{name}` instead of `{module.split('.')[0]}.{name}`?"
+            )
+        return w.wrap(target(*args, **kwargs))
+    if not w.static and not isinstance(target, types.BuiltinMethodType) and target not in _QUIET:
+        warnings.warn_explicit(
+            f'Calling non-quadrants function "{getattr(target, "__name__", target)}". Scope inside the function is not '
+            "processed by the Quadrants AST transformer. The function may not work as expected. Proceed with caution!",
+            SyntaxWarning, w.source.file, w.source.line(node),
+        )
+    return w.wrap(target(*[_unwrap(a) for a in args], **{k: _unwrap(v) for k, v in kwargs.items()}))
+
+
+def _unwrap(x):
+    return x.obj if type(x) is Acc and x.obj is not None else x
+
+
+# ------------------------------------------------------------------------------------------------------------ inlining
+def inline(w, node, func, owner):
+    """Walks the body of a device function in place of a call."""
+    if func.requires_top_level and w.runtime:
+        raise QuadrantsSyntaxError(
+            f'"{func.__name__}" must be called at the top level of a kernel, not inside a loop, `if` or `while`.'
+        )
+    if len(w.frames) > MAX_DEPTH:
+        raise QuadrantsSyntaxError(
+            f'"{func.__name__}" calls itself, directly or through others: inlined functions cannot be recursive.'
+        )
+    values = _bind(w, node, func, owner)
+    tree = func.source.tree
+    returns = func.signature.returns
+    saved = w.enter(func.fn, func.source, node)
+    w.return_type = None if returns is None else resolve_types(returns)
+    for name, v in values:
+        w.declare(name, v)
+    run(w, tree.body)
+    result, returned = w.result, w.returned
+    w.leave(saved)
+    w.dead = False
+    if returns is not None and not returned and type(returns) is not type(None):
+        raise QuadrantsSyntaxError(
+            f'Function "{func.__name__}" has a return type but does not have a return statement'
+        )
+    return result
+
+
+def resolve_types(t):
+    """Return annotations with `int`, `float`, `bool` as scalar types."""
+    if type(t) is tuple:
+        return tuple(resolve_types(p) for p in t)
+    if isinstance(t, (DataType, MatrixType)) or t is None:
+        return t
+    if t in (int, float, bool):
+        return matrices.cook_dtype(t)
+    parts = tuple_of(t)
+    if parts is not None:
+        return resolve_types(parts)
+    raise QuadrantsSyntaxError(f"Invalid return type annotation: {t!r}")
+
+
+def _bind(w, node, func, owner):
+    """(name, value) of each parameter."""
+    sig = func.signature
+    names = sig.names
+    nodes = []
+    if owner is not None:
+        nodes.append(owner)
+    for a in node.args:
+        if type(a) is ast.Starred:
+            v = ev(w, a.value)
+            nodes.extend(matrices.elements(w, v) if type(v) in MATRICES else v)
+        else:
+            nodes.append(a)
+    keywords = {}
+    for k in node.keywords:
+        if k.arg is None:
+            keywords.update(ev(w, k.value))
+        else:
+            keywords[k.arg] = k.value
+    types_of = sig.types
+    out = []
+    for k, (name, a) in enumerate(zip(names, sig.bind(nodes, keywords))):
+        if k == 0 and owner is not None:
+            out.append((name, owner))
+        else:
+            out.append((name, _argument(w, func, name, types_of[k], a)))
+    return out
+
+
+def is_template(annotation):
+    return annotation is Template or isinstance(annotation, Template)
+
+
+def _argument(w, func, name, annotation, a):
+    """Value of one argument. `a` is a syntax node, or an already evaluated value (defaults, starred)."""
+    is_node = isinstance(a, ast.AST)
+    source = func.source
+    changed = name in _stores(source) or name in source.forced
+    if is_template(annotation):
+        v = ref(w, a) if is_node else w.wrap(a)
+        if changed and type(v) not in PLACES and (type(v) in SCALARS or type(v) in MATRICES):
+            if is_node:
+                _need_place(w, a, v)
+            v = variable(w, v)
+        return v
+    if annotation is NdarrayType or isinstance(annotation, NdarrayType):
+        v = ref(w, a) if is_node else w.wrap(a)
+        if type(v) is not Acc:
+            raise QuadrantsTypeError(f'"{name}" of "{func.__name__}" takes an array, got {describe(w, v)}')
+        return v
+    if is_node:
+        v = ref(w, a)
+        v = v if type(v) is Acc else load(w, v)
+    else:
+        v = w.wrap(a)
+    if annotation is not None:
+        v = _as_annotated(w, func, name, annotation, v)
+    if type(v) in SCALARS or type(v) in MATRICES:
+        if changed or (type(v) is Big and not v.owned):
+            return variable(w, v)
+    return v
+
+
+def _stores(source):
+    if source.stores is None:
+        source.tree  # noqa: B018 - parsing fills `stores`
+    return source.stores
+
+
+def _as_annotated(w, func, name, annotation, v):
+    if isinstance(annotation, MatrixType):
+        return matrices.to_type(w, v, annotation)
+    if isinstance(annotation, DataType) or annotation in (int, float, bool):
+        if type(v) not in SCALARS:
+            raise QuadrantsTypeError(f'"{name}" of "{func.__name__}" takes {annotation}, got {describe(w, v)}')
+        return cast(w, v, matrices.cook_dtype(annotation))
+    raise QuadrantsSyntaxError(f'Invalid type annotation (argument "{name}") of Quadrants function: {annotation!r} is not '
+                               "supported yet")
+
+
+EXPR[ast.Call] = call
+
+__all__ = ["PLAIN", "SPECIAL", "Var", "cast_result", "inline"]

@@ -1,0 +1,410 @@
+"""Expressions: names, constants, operators, conditions, containers and comprehensions, attributes, subscripts."""
+import ast
+import operator
+import types
+
+import numpy as np
+
+from quadrants._native import Value, Var
+from quadrants.lang import swizzle
+from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.frontend import access, conditions, matrices, reports
+from quadrants.lang.frontend.access import Acc
+from quadrants.lang.frontend.table import EXPR, REF, ev, ref
+from quadrants.lang.values import (
+    MATRICES,
+    NUMBERS,
+    SCALARS,
+    Big,
+    Elem,
+    Mat,
+    MatVar,
+    Places,
+    binary,
+    describe,
+    elements,
+    load,
+    scalar2,
+    unary,
+)
+
+
+# ------------------------------------------------------------------------------------------------- names, constants
+def name_value(w, node):
+    v = w.vars.get(node.id, w)
+    if v is w:
+        return w.outer(node.id)
+    kind = type(v)
+    if kind is Var:
+        return w.get(v)
+    if kind is Value:
+        return v
+    return load(w, v)
+
+
+def name_ref(w, node):
+    v = w.vars.get(node.id, w)
+    return w.outer(node.id) if v is w else v
+
+
+def constant(w, node):
+    v = node.value
+    if type(v) is int and not w.static and not w.ip_min <= v <= w.ip_max:
+        raise QuadrantsTypeError(f"Integer literal {v} exceeded the range of default_ip: {w.default_ip}.")
+    return v
+
+
+def named(w, node):
+    from quadrants.lang.frontend.stmts import assign_name
+
+    v = ev(w, node.value)
+    w.source.stores.setdefault(node.target.id, 2)
+    assign_name(w, node.target.id, v)
+    return v
+
+
+# --------------------------------------------------------------------------------------------------------- operators
+def bin_op(w, node):
+    x = ev(w, node.left)
+    y = ev(w, node.right)
+    op = type(node.op)
+    if type(x) is Value:
+        if type(y) is Value or type(y) in NUMBERS:
+            return w.bin[op](x, y)
+    elif type(y) is Value and type(x) in NUMBERS:
+        return w.bin[op](x, y)
+    if op is ast.MatMult:
+        return matrices.matmul(w, x, y)
+    name = w.bin_name[op]
+    if type(x) in SCALARS and type(y) in SCALARS:
+        return scalar2(w, name, x, y) if not w.static else _python_binary(op, x, y)
+    if type(x) in MATRICES or type(y) in MATRICES:
+        return binary(w, name, x, y)
+    if type(x) is str and op is ast.Mod:
+        return reports.percent(w, x, y)
+    if _opaque(x) or _opaque(y):
+        raise QuadrantsTypeError(
+            f"unsupported operand type(s) for '{_SYMBOLS[op]}': '{describe(w, x)}' and '{describe(w, y)}'"
+        )
+    return w.wrap(_python_binary(op, x, y))
+
+
+_PYTHON = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.MatMult: operator.matmul,
+}  # fmt: skip
+_SYMBOLS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@",
+}  # fmt: skip
+
+
+def _python_binary(op, x, y):
+    return _PYTHON[op](x, y)
+
+
+def _opaque(x):
+    return type(x) is Acc or isinstance(x, (reports.Text, types.ModuleType))
+
+
+_UNARY = {ast.USub: "neg", ast.Invert: "invert", ast.Not: "logical_not"}
+
+
+def unary_op(w, node):
+    op = type(node.op)
+    if op is ast.USub and type(node.operand) is ast.Constant and type(node.operand.value) is int:
+        v = -node.operand.value
+        if not w.static and v < w.ip_min:
+            raise QuadrantsTypeError(f"Integer literal {v} exceeded the range of default_ip: {w.default_ip}.")
+        return v
+    x = ev(w, node.operand)
+    if op is ast.UAdd:
+        return x
+    if type(x) in SCALARS or type(x) in MATRICES:
+        return unary(w, _UNARY[op], x)
+    if op is ast.Not:
+        return not x
+    raise QuadrantsTypeError(f"unsupported operand type for '{_UNARY[op]}': '{describe(w, x)}'")
+
+
+_STATIC_COMPARE = {
+    ast.In: lambda x, y: x in y, ast.NotIn: lambda x, y: x not in y, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+_WORDS = {ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}
+
+
+def compare(w, node):
+    x = ev(w, node.left)
+    if len(node.ops) == 1:
+        return compare_one(w, type(node.ops[0]), x, ev(w, node.comparators[0]))
+    out = None
+    for op, right in zip(node.ops, node.comparators):
+        y = ev(w, right)
+        r = compare_one(w, type(op), x, y)
+        out = r if out is None else _and(w, out, r)
+        x = y
+    return out
+
+
+def _and(w, x, y):
+    if type(x) in NUMBERS and type(y) in NUMBERS:
+        return bool(x and y)
+    return binary(w, "logical_and", x, y)
+
+
+def compare_one(w, op, x, y):
+    if type(x) is Value:
+        if (type(y) is Value or type(y) in NUMBERS) and op in w.cmp:
+            return w.cmp[op](x, y)
+    if op in _WORDS:
+        if not w.static:
+            raise QuadrantsSyntaxError(f'"{_WORDS[op]}" is only supported inside `qd.static`.')
+        if op in (ast.In, ast.NotIn):
+            x = w.known(x) if type(x) is Value else x
+        return _STATIC_COMPARE[op](x, y)
+    if type(x) in SCALARS and type(y) in SCALARS:
+        return scalar2(w, w.cmp_name[op], x, y)
+    if type(x) in MATRICES or type(y) in MATRICES:
+        return binary(w, w.cmp_name[op], x, y)
+    return _STATIC_COMPARE[op](x, y)
+
+
+# -------------------------------------------------------------------------------------------------------- containers
+def sequence(w, elts):
+    out = []
+    for e in elts:
+        if type(e) is ast.Starred:
+            v = ev(w, e.value)
+            out.extend(v if type(v) in (list, tuple) else elements(w, v))
+        else:
+            out.append(ev(w, e))
+    return out
+
+
+def tuple_(w, node):
+    return tuple(sequence(w, node.elts))
+
+
+def list_(w, node):
+    return sequence(w, node.elts)
+
+
+def dict_(w, node):
+    out = {}
+    for k, v in zip(node.keys, node.values):
+        if k is None:
+            out.update(ev(w, v))
+        else:
+            out[ev(w, k)] = ev(w, v)
+    return out
+
+
+def iterate(w, x, what="comprehension"):
+    """Items of something whose length is known now."""
+    if type(x) in MATRICES:
+        return elements(w, x)
+    if isinstance(x, (list, tuple, range, dict, zip, enumerate, map, filter, str, set, frozenset, np.ndarray)):
+        return [w.wrap(v) for v in x]
+    items = getattr(x, "static_items", None)
+    if items is not None:
+        return items(w)
+    raise QuadrantsSyntaxError(f"a {what} needs something whose length is known at compile time, got {describe(w, x)}")
+
+
+def _comprehend(w, generators, make):
+    from quadrants.lang.frontend.stmts import bind_target
+
+    if not generators:
+        make()
+        return
+    g = generators[0]
+    for item in iterate(w, ev(w, g.iter)):
+        mark = len(w.undo)
+        bind_target(w, g.target, item)
+        if all(_static_truth(w, ev(w, c)) for c in g.ifs):
+            _comprehend(w, generators[1:], make)
+        w.close_scope(mark)
+
+
+def _static_truth(w, v):
+    v = w.known(v) if type(v) is Value else v
+    if v is None:
+        raise QuadrantsSyntaxError("the condition of a comprehension must be known at compile time")
+    return bool(v)
+
+
+def list_comp(w, node):
+    out = []
+    _comprehend(w, node.generators, lambda: out.append(ev(w, node.elt)))
+    return out
+
+
+def dict_comp(w, node):
+    out = {}
+    _comprehend(w, node.generators, lambda: out.__setitem__(ev(w, node.key), ev(w, node.value)))
+    return out
+
+
+def joined(w, node):
+    pieces, values = [], []
+    for part in node.values:
+        if type(part) is ast.Constant:
+            pieces.append(part.value)
+            continue
+        spec = "".join(str(v.value) for v in part.format_spec.values) if part.format_spec is not None else ""
+        p, s = reports.pieces_of(w, ev(w, part.value), spec)
+        pieces += p
+        values += s
+    if not values and all(type(p) is str for p in pieces):
+        return "".join(pieces)
+    return reports.Text(pieces, values)
+
+
+# -------------------------------------------------------------------------------------------------------- attributes
+def attribute_ref(w, node):
+    x = ref(w, node.value)
+    return attribute_of(w, x, node.attr)
+
+
+def attribute(w, node):
+    v = attribute_ref(w, node)
+    return load(w, v) if not (type(v) is Value or type(v) in NUMBERS) else v
+
+
+def attribute_of(w, x, attr):
+    """Attribute of a value or captured object."""
+    kind = type(x)
+    if kind is Acc:
+        if attr == "shape":
+            return tuple(x.shape)
+        if attr == "dtype":
+            return x.dtype
+        if attr in ("n", "m"):
+            return getattr(x, attr)
+        if attr == "ndim":
+            return x.endim if x.what == "Field" else x.ndim
+        if attr == "grad":
+            return _grad(w, x)
+        if attr in ("dual", "snode", "parent"):
+            raise QuadrantsSyntaxError(f'attribute "{attr}" of fields is not supported yet')
+        if attr in ("append", "length", "deactivate", "activate", "is_active"):
+            raise QuadrantsSyntaxError(f'"{attr}" on sparse fields is not supported yet')
+        raise AttributeError(f"a {x.what.lower()} has no attribute '{attr}' inside kernels")
+    if kind in MATRICES or kind is Elem or kind is Places:
+        if attr in ("n", "m", "ndim"):
+            return getattr(x, attr)
+        return swizzle.pick(w, x, attr)
+    if kind is Value or kind is Var:
+        raise QuadrantsSyntaxError(f"a scalar of type {x.dtype} has no attribute '{attr}'")
+    getter = getattr(x, "kernel_attribute", None)
+    if getter is not None:
+        return getter(w, attr)
+    try:
+        found = w.rec.attribute(x, attr)
+    except AttributeError:
+        if isinstance(x, types.ModuleType):
+            raise AttributeError(f"module '{x.__name__}' has no attribute '{attr}'") from None
+        raise
+    return w.wrap(found, f'attribute "{attr}"')
+
+
+def _grad(w, acc):
+    if acc.grad is None:
+        grad = getattr(acc.obj, "grad", None) if acc.obj is not None else None
+        if grad is None:
+            raise QuadrantsSyntaxError(
+                f"'{acc.name or acc.what}' has no gradient here: create it with needs_grad=True"
+                + ("" if acc.obj is not None else " and pass an ndarray that has one")
+            )
+        acc.grad = w.wrap(grad)
+    return acc.grad
+
+
+# -------------------------------------------------------------------------------------------------------- subscripts
+def subscript(w, node):
+    x = ref(w, node.value)
+    if type(x) is Acc:
+        sl = node.slice
+        index = ev(w, sl)
+        if type(index) is not tuple:
+            index = (index,)
+        acc = x
+        if acc.ndim == 1 and acc.endim == 0 and not (w.checks or acc.clamp or acc.wide):
+            i = index[0]
+            if type(i) is Value and acc.base == 0 and acc.strides[0] == 1 and acc.comps[0] == 0 and len(index) == 1:
+                if i.dtype.is_integral:
+                    return w.b.load(acc.param, i)
+        return load(w, access.at(w, acc, index, node))
+    return load(w, subscript_of(w, x, node))
+
+
+def subscript_ref(w, node):
+    x = ref(w, node.value)
+    if type(x) is Acc:
+        index = ev(w, node.slice)
+        return access.at(w, x, index if type(index) is tuple else (index,), node)
+    return subscript_of(w, x, node)
+
+
+def subscript_of(w, x, node):
+    """x[...] for anything but fields and arrays."""
+    if type(x) in MATRICES or type(x) is Elem or type(x) is Places:
+        return matrices.subscript(w, x, node)
+    if type(x) in SCALARS or type(x) is Var:
+        raise QuadrantsTypeError(f"a scalar of type {describe(w, x)} cannot be indexed")
+    if isinstance(x, (list, tuple, dict, range, str, np.ndarray)):
+        return w.wrap(_python_item(w, x, ev(w, node.slice)))
+    if isinstance(x, Value):
+        raise QuadrantsTypeError("a scalar cannot be indexed")
+    return w.wrap(x[ev(w, node.slice)])
+
+
+def _python_item(w, x, index):
+    if type(index) is tuple and isinstance(x, np.ndarray):
+        return x[tuple(_known_index(w, x, i) for i in index)]
+    if isinstance(x, dict):
+        return x[w.known(index) if type(index) is Value else index]
+    try:
+        return x[_known_index(w, x, index)]
+    except IndexError as e:
+        raise QuadrantsIndexError(str(e)) from None
+
+
+def _known_index(w, x, index):
+    if type(index) is not Value:
+        return index
+    k = w.known(index)
+    if k is None:
+        what = "a captured array" if isinstance(x, np.ndarray) else f"a Python {type(x).__name__}"
+        raise QuadrantsTypeError(
+            f"{what} can only be indexed by what is known at compile time (a literal, a qd.static loop variable): "
+            "pass it as an argument to index it at run time."
+        )
+    return k
+
+
+def slice_(w, node):
+    def part(p):
+        if p is None:
+            return None
+        v = w.known(ev(w, p))
+        if type(v) is not int:
+            raise QuadrantsSyntaxError("The bounds of a slice must be known at compile time.")
+        return v
+
+    return slice(part(node.lower), part(node.upper), part(node.step))
+
+
+EXPR.update({
+    ast.Name: name_value, ast.Constant: constant, ast.NamedExpr: named, ast.BinOp: bin_op, ast.UnaryOp: unary_op,
+    ast.Compare: compare, ast.BoolOp: conditions.bool_op, ast.IfExp: conditions.if_exp, ast.Tuple: tuple_,
+    ast.List: list_, ast.Dict: dict_, ast.ListComp: list_comp, ast.DictComp: dict_comp, ast.JoinedStr: joined,
+    ast.Attribute: attribute, ast.Subscript: subscript, ast.Slice: slice_,
+})  # fmt: skip
+REF.update({ast.Name: name_ref, ast.Attribute: attribute_ref, ast.Subscript: subscript_ref})
+
+__all__ = ["Big", "Mat", "MatVar", "compare_one", "iterate"]

@@ -1,0 +1,420 @@
+"""What the functions of the language mean inside kernels: tables from function objects to handlers.
+
+`SPECIAL` handlers get the syntax node and evaluate their own arguments (`static`, atomics: their first argument is a place);
+`PLAIN` handlers get values.
+"""
+import ast
+import builtins
+import operator
+
+import numpy as np
+
+from quadrants._native import DataType, Value, Var
+from quadrants.lang import ops, static
+from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.frontend import access, matrices, reports
+from quadrants.lang.frontend.access import Acc
+from quadrants.lang.frontend.calls import PLAIN, SPECIAL, _need_place, arguments, call_target
+from quadrants.lang.frontend.exprs import iterate
+from quadrants.lang.frontend.loops import Grouped, Range, bound
+from quadrants.lang.frontend.table import ev, ref
+from quadrants.lang.util import cook_dtype
+from quadrants.lang.values import (
+    MATRICES,
+    PLACES,
+    SCALARS,
+    Elem,
+    Mat,
+    Slot,
+    binary,
+    cast,
+    describe,
+    dtype_of,
+    filled,
+    load,
+    map1,
+    map_all,
+    reduce,
+    store,
+    unary,
+)
+
+
+# ------------------------------------------------------------------------------------------------------- static things
+def static_(w, node):
+    if node.keywords:
+        raise QuadrantsSyntaxError("qd.static takes no keyword arguments")
+    if not node.args:
+        raise QuadrantsSyntaxError("qd.static needs an argument")
+    w.static += 1
+    values = [_static_value(w, ref(w, a)) for a in node.args]
+    w.static -= 1
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _static_value(w, v):
+    if type(v) is Value or type(v) is Var or type(v) is Elem or type(v) is Slot:
+        raise ValueError(
+            "Input to qd.static must be compile-time constants or global pointers, instead of "
+            f"a value of type {describe(w, v)} that is known only when the kernel runs"
+        )
+    if type(v) is Range:
+        items = v.static_items(w)
+        return range(w.known(v.lo[0]), w.known(v.hi[0])) if v.what == "range" else items
+    if type(v) is Grouped:
+        return v.static_items(w)
+    return v
+
+
+def static_assert_(w, node):
+    w.static += 1
+    args = [ev(w, a) for a in node.args] + [ev(w, k.value) for k in node.keywords]
+    w.static -= 1
+    if type(args[0]) is Value or type(args[0]) in MATRICES:
+        raise QuadrantsTypeError("Static assert with non-static condition")
+    assert args[0], (args[1] if len(args) > 1 else "static assertion failed")
+
+
+def static_print_(w, node):
+    args, kwargs = arguments(w, node)
+    print(*[describe(w, a) if type(a) is Value or type(a) in MATRICES else a for a in args], **kwargs)
+
+
+def range_(w, node):
+    args, kwargs = arguments(w, node)
+    if kwargs or not 1 <= len(args) <= (3 if w.static else 2):
+        raise QuadrantsSyntaxError(f"Range should have 1 or 2 arguments, found {len(args)}")
+    if w.static:
+        if any(type(a) is not int for a in args):
+            raise ValueError(
+                "Input to qd.static must be compile-time constants or global pointers, instead of a range whose bounds "
+                "are known only when the kernel runs"
+            )
+        return range(*args)
+    args = [bound(w, a, "range") for a in args]
+    return Range([0], [args[0]]) if len(args) == 1 else Range([args[0]], [args[1]])
+
+
+def ndrange_(w, node):
+    args, kwargs = arguments(w, node)
+    axes = kwargs.pop("axes", None)
+    if kwargs or not args:
+        raise QuadrantsSyntaxError("ndrange takes sizes or pairs (begin, end), and axes=")
+    lo, hi = [], []
+    for a in args:
+        pair = matrices.elements(w, a) if type(a) in MATRICES else list(a) if type(a) in (tuple, list) else None
+        if pair is None:
+            pair = [0, a]
+        if len(pair) != 2:
+            raise QuadrantsSyntaxError("Every argument of ndrange should be an integer or a pair (begin, end)")
+        lo.append(bound(w, pair[0], "ndrange"))
+        hi.append(bound(w, pair[1], "ndrange"))
+    return Range(lo, hi, static.check_axes(axes, len(lo)), "ndrange")
+
+
+def range_of(box):
+    """A Python-scope ndrange as a Range."""
+    return Range([lo for lo, _ in box.bounds], [hi for _, hi in box.bounds], box.axes, "ndrange")
+
+
+def grouped_(w, x):
+    if type(x) in (Range, Acc):
+        return Grouped(x)
+    raise QuadrantsTypeError(f"qd.grouped takes a field, an array or an ndrange, got {describe(w, x)}")
+
+
+def grouped_ref(w, node):
+    if len(node.args) != 1:
+        raise QuadrantsSyntaxError("qd.grouped takes one argument")
+    if any(type(a) is ast.Call and ref_is_static(w, a) for a in node.args):
+        raise QuadrantsSyntaxError("qd.static cannot stand inside qd.grouped: write qd.static(qd.grouped(...))")
+    return grouped_(w, ref(w, node.args[0]))
+
+
+def ref_is_static(w, node):
+    from quadrants.lang.frontend.stmts import is_static
+
+    return is_static(w, node)
+
+
+def loop_config_(w, *, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True, bit_vectorize=False, name=None):
+    if block_dim is not None and (type(block_dim) is not int or not 1 <= block_dim <= 1024):
+        raise QuadrantsSyntaxError(f"loop_config: block_dim must be an integer from 1 to 1024, found {block_dim!r}")
+    if bit_vectorize:
+        raise QuadrantsSyntaxError("loop_config(bit_vectorize=True) is not supported yet")
+    w.loop_config = {"block_dim": block_dim, "serialize": serialize, "parallelize": parallelize, "name": name}
+
+
+def refused(name):
+    def handler(w, node):
+        raise QuadrantsSyntaxError(f"qd.{name} is not supported yet")
+
+    return handler
+
+
+# --------------------------------------------------------------------------------------------------------------- math
+def unary_handler(name):
+    def handler(w, x):
+        if type(x) is Value:
+            return w.b.unary(name, x)
+        return unary(w, name, x)
+
+    return handler
+
+
+def abs_(w, x):
+    return w.b.unary("abs", x) if type(x) is Value else unary(w, "abs", x)
+
+
+def binary_handler(name):
+    return lambda w, x, y: binary(w, name, x, y)
+
+
+def rounding_handler(name):
+    def handler(w, x, dtype=None):
+        r = unary(w, name, x)
+        return r if dtype is None else cast(w, r, cook_dtype(dtype))
+
+    return handler
+
+
+def extreme_handler(name):
+    def handler(w, *args):
+        if len(args) == 1 and type(args[0]) in MATRICES:
+            return reduce(w, args[0], name)
+        if len(args) == 1 and type(args[0]) in (list, tuple):
+            args = args[0]
+        if not args:
+            raise QuadrantsSyntaxError(f"`{name}` needs at least one argument")
+        if w.static and all(type(a) in (int, float, bool) for a in args):
+            return getattr(builtins, name)(args)
+        out = args[0]
+        for a in args[1:]:
+            out = w.op[name](out, a) if type(out) is Value and type(a) in SCALARS else binary(w, name, out, a)
+        return out
+
+    return handler
+
+
+def cast_(w, obj, dtype):
+    if type(obj) not in SCALARS and type(obj) not in MATRICES:
+        raise QuadrantsTypeError(f"qd.cast takes a scalar, vector or matrix, got {describe(w, obj)}")
+    return cast(w, obj, cook_dtype(dtype))
+
+
+def bit_cast_(w, obj, dtype):
+    dt = cook_dtype(dtype)
+    return w.b.bit_cast(obj, dt) if type(obj) in SCALARS else map1(w, lambda e: w.b.bit_cast(e, dt), obj)
+
+
+def select_(w, cond, x1, x2):
+    return map_all(w, w.b.select, (cond, x1, x2), "select")
+
+
+def to_number(python_type):
+    def handler(w, x=0):
+        if type(x) in (int, float, bool, str):
+            return python_type(x)
+        if type(x) is Value:
+            return w.b.cast(x, cook_dtype(python_type))
+        if type(x) in MATRICES:
+            return cast(w, x, cook_dtype(python_type))
+        return python_type(x)
+
+    return handler
+
+
+def reduce_truth(name):
+    def handler(w, x):
+        if type(x) in MATRICES:
+            return matrices.METHODS[name](w, x)
+        if type(x) in (list, tuple):
+            out = None
+            for e in x:
+                e = w.b.ne(e, 0)
+                out = e if out is None else w.op["logical_and" if name == "all" else "logical_or"](out, e)
+            return out if out is not None else name == "all"
+        return getattr(builtins, name)(x)
+
+    return handler
+
+
+def sum_(w, x, start=0):
+    if type(x) in MATRICES:
+        return reduce(w, x, "add")
+    out = start
+    for e in iterate(w, x, "sum"):
+        out = binary(w, "add", out, e)
+    return out
+
+
+def len_(w, x):
+    if type(x) in MATRICES or type(x) is Elem:
+        return x.n
+    if type(x) is Acc:
+        return x.shape[0]
+    return len(x)
+
+
+def listed(f):
+    """enumerate, zip, map: over things whose length is known now."""
+
+    def handler(w, *args, **kwargs):
+        return list(f(*[iterate(w, a) if k == 0 or f is zip else a for k, a in enumerate(args)], **kwargs))
+
+    return handler
+
+
+def map_(w, f, *xs):
+    return [_apply(w, f, items) for items in zip(*[iterate(w, x) for x in xs])]
+
+
+def filter_(w, f, xs):
+    return [x for x in iterate(w, xs) if _apply(w, f, (x,))]
+
+
+def _apply(w, f, args):
+    node = ast.copy_location(ast.Call(func=ast.Constant(None), args=[ast.Starred(ast.Constant(tuple(args)))], keywords=[]),
+                             w.source.tree)
+    return call_target(w, node, f)
+
+
+def random_(w, dtype=float):
+    return w.b.random(cook_dtype(dtype))
+
+
+def randn_(w, dt=None):
+    dt = cook_dtype(dt) if dt is not None else w.default_fp
+    b = w.b
+    u = b.max(b.random(dt), b.cast(1e-7 if dt.size < 8 else 1e-300, dt))
+    v = b.random(dt)
+    radius = b.unary("sqrt", b.mul(b.cast(-2.0, dt), b.unary("log", u)))
+    return b.mul(radius, b.unary("cos", b.mul(b.cast(6.283185307179586, dt), v)))
+
+
+def frexp_(w, x):
+    return Frexp(w.b.unary("frexp_frac", x), w.b.unary("frexp_exp", x))
+
+
+class Frexp:
+    """Result of `qd.frexp`: members mantissa and exponent; unpacks as a pair."""
+
+    __slots__ = ("mantissa", "exponent")
+
+    def __init__(self, mantissa, exponent):
+        self.mantissa, self.exponent = mantissa, exponent
+
+    def kernel_attribute(self, w, attr):
+        return getattr(self, attr)
+
+    def __len__(self):
+        return 2
+
+    def __iter__(self):
+        return iter((self.mantissa, self.exponent))
+
+
+def same_filled(value):
+    def handler(w, x):
+        if type(x) in MATRICES:
+            return filled(w, x.n, x.m, x.ndim, w.b.cast(value, matrices.element_dtype(w, x)))
+        return w.b.cast(value, dtype_of(w, x))
+
+    return handler
+
+
+# ------------------------------------------------------------------------------------------------------------- atomics
+_PLAIN_OF = {"add": "add", "sub": "sub", "mul": "mul", "min": "min", "max": "max", "and": "bit_and", "or": "bit_or",
+             "xor": "bit_xor"}  # fmt: skip
+
+
+def _target(w, node, name, count):
+    if len(node.args) + len(node.keywords) != count:
+        raise QuadrantsSyntaxError(f"{name} takes {count} arguments, found {len(node.args) + len(node.keywords)}")
+    args = [*node.args, *(k.value for k in node.keywords)]
+    place = ref(w, args[0])
+    if type(place) is Acc:
+        raise QuadrantsSyntaxError(f"{name}: cannot use a whole {place.what.lower()} as the target: index it, such as x[None]")
+    if type(place) not in PLACES:
+        _need_place(w, args[0], place)
+        raise QuadrantsSyntaxError(f"{name} needs an element of a field or array, or a variable, as its target")
+    return place, [ev(w, a) for a in args[1:]]
+
+
+def atomic_handler(name):
+    def handler(w, node):
+        place, (value,) = _target(w, node, f"atomic_{name}", 2)
+        if name in ("and", "or", "xor"):
+            dt = place.acc.dtype if type(place) is Elem else None
+            if dt is not None and dt.is_real:
+                raise QuadrantsTypeError(f"atomic_{name} takes integers, the element is of type {dt}")
+        if type(place) is Elem:
+            return access.atomic(w, name, place, value)
+        old = load(w, place)
+        store(w, place, value if name == "exchange" else binary(w, _PLAIN_OF[name], old, value))
+        return old
+
+    return handler
+
+
+def atomic_cas_(w, node):
+    place, (expected, desired) = _target(w, node, "atomic_cas", 3)
+    if type(place) is not Elem or place.ndim:
+        raise QuadrantsSyntaxError("atomic_cas needs a scalar element of a field or array as its target")
+    if place.acc.dtype.is_real:
+        raise QuadrantsTypeError(f"atomic_cas takes integers, the element is of type {place.acc.dtype}")
+    from quadrants.lang.values import _add, guarded
+
+    acc = place.acc
+    acc.written = True
+    return guarded(w, place.ok, acc.dtype, lambda: w.b.atomic_cas(
+        acc.param, _add(w, place.index, place.comps[0]), expected, desired))
+
+
+def volatile_load_(w, node):
+    from quadrants.lang.values import _add, guarded, make
+
+    place, _ = _target(w, node, "volatile_load", 1)
+    if type(place) is not Elem:
+        raise QuadrantsSyntaxError("volatile_load needs an element of a field or array")
+    acc = place.acc
+    parts = [guarded(w, place.ok, acc.dtype, lambda c=c: w.b.volatile_load(acc.param, _add(w, place.index, c)))
+             for c in place.comps]
+    return parts[0] if place.ndim == 0 else make(w, place.n, place.m, place.ndim, parts)
+
+
+def print_(w, node):
+    args, kwargs = arguments(w, node)
+    sep, end = kwargs.pop("sep", " "), kwargs.pop("end", "\n")
+    if kwargs or type(sep) is not str or type(end) is not str:
+        raise QuadrantsSyntaxError("print takes sep= and end=, constant strings")
+    reports.emit_print(w, args, sep, end)
+
+
+SPECIAL.update({
+    static.static: static_, static.static_assert: static_assert_, static.static_print: static_print_, range: range_,
+    static.ndrange: ndrange_, static.grouped: grouped_ref, print: print_, ops.atomic_cas: atomic_cas_,
+    ops.volatile_load: volatile_load_,
+})  # fmt: skip
+for _name in ops.ATOMIC_NAMES:
+    SPECIAL[getattr(ops, f"atomic_{_name}")] = atomic_handler(_name)
+for _name in static.LATER:
+    SPECIAL[getattr(static, _name)] = refused(_name)
+
+PLAIN.update({
+    static.loop_config: loop_config_, ops.atan2: binary_handler("atan2"), ops.raw_div: binary_handler("raw_div"),
+    ops.raw_mod: binary_handler("raw_mod"), ops.pow: binary_handler("pow"), pow: binary_handler("pow"),
+    ops.bit_shr: binary_handler("bit_shr"), ops.floor: rounding_handler("floor"), ops.ceil: rounding_handler("ceil"),
+    ops.round: rounding_handler("round"), ops.max: extreme_handler("max"), max: extreme_handler("max"),
+    ops.min: extreme_handler("min"), min: extreme_handler("min"), ops.cast: cast_, ops.bit_cast: bit_cast_,
+    ops.select: select_, int: to_number(int), float: to_number(float), bool: to_number(bool), abs: abs_,
+    any: reduce_truth("any"), all: reduce_truth("all"), sum: sum_, len: len_, enumerate: listed(enumerate),
+    zip: listed(zip), map: map_, filter: filter_, reversed: listed(reversed), ops.random: random_, ops.randn: randn_,
+    ops.frexp: frexp_, ops.one: same_filled(1), ops.zero: same_filled(0), operator.matmul: matrices.matmul,
+    np.matmul: matrices.matmul,
+})  # fmt: skip
+for _name in ops.UNARY_NAMES:
+    PLAIN[getattr(ops, _name)] = unary_handler(_name)
+PLAIN[ops.abs] = abs_
+
+__all__ = ["DataType", "Mat"]

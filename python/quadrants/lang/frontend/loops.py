@@ -1,0 +1,305 @@
+"""Loops. A `for` that stands at the top level (static ifs and inlined functions are transparent) is a `parallel`; under a
+run-time loop or branch, or with `serialize=True`, it is nested `loop`s. Loops over static things are unrolled here.
+"""
+import ast
+import warnings
+
+from quadrants._native import Value
+from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.frontend.access import Acc
+from quadrants.lang.frontend.conditions import truth
+from quadrants.lang.frontend.exprs import iterate
+from quadrants.lang.frontend.stmts import bind_target, is_static
+from quadrants.lang.frontend.table import STMT, ev, ref, run
+from quadrants.lang.values import Mat, describe, variable
+
+
+class Frame:
+    """An open loop: what `break` and `continue` leave."""
+
+    __slots__ = ("is_static", "is_parallel", "break_label", "continue_label", "runtime")
+
+    def __init__(self, is_static=False, is_parallel=False, break_label=-1, continue_label=-1, runtime=0):
+        self.is_static, self.is_parallel = is_static, is_parallel
+        self.break_label, self.continue_label, self.runtime = break_label, continue_label, runtime
+
+
+class Range:
+    """A box of indices: lo, hi per axis, and the order of the axes from outermost to innermost."""
+
+    __slots__ = ("lo", "hi", "order", "what")
+
+    def __init__(self, lo, hi, order=None, what="range"):
+        self.lo, self.hi, self.order, self.what = lo, hi, order, what
+
+    def static_items(self, w):
+        """All index tuples (plain ints for `range`); QuadrantsTypeError when a bound isn't known."""
+        bounds = [(w.known(a), w.known(b)) for a, b in zip(self.lo, self.hi)]
+        if any(type(k) is not int for pair in bounds for k in pair):
+            raise QuadrantsTypeError(f"the bounds of a static {self.what} must be integers known at compile time")
+        if self.what == "range":
+            return list(range(*bounds[0]))
+        order = self.order or range(len(bounds))
+        items = [()]
+        for axis in order:
+            items = [t + (k,) for t in items for k in range(*bounds[axis])]
+        if self.order:
+            back = [list(self.order).index(k) for k in range(len(bounds))]
+            items = [tuple(t[k] for k in back) for t in items]
+        return items if len(bounds) > 1 else [t[0] for t in items]
+
+    def kernel_attribute(self, w, attr):
+        raise AttributeError(f"a {self.what} has no attribute '{attr}' inside kernels")
+
+
+class Grouped:
+    """`qd.grouped(x)`: the index as one vector."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def static_items(self, w):
+        return [Mat(len(t), 1, 1, list(t)) for t in (
+            t if type(t) is tuple else (t,) for t in self.inner.static_items(w))]
+
+    def kernel_attribute(self, w, attr):
+        raise AttributeError(f"qd.grouped has no attribute '{attr}'")
+
+
+def bound(w, v, what):
+    """A loop bound: an int, or an integer Value; u32 grows to i64, so that nothing is cut."""
+    if type(v) is Value:
+        if not v.dtype.is_integral:
+            raise QuadrantsTypeError(f"`{what}` takes integers, found '{v.dtype}'. Consider qd.cast(x, int).")
+        if not v.dtype.is_signed and v.dtype.size == 4:
+            return w.b.cast(v, w.i64)
+        return v
+    if type(v) is int or type(v) is bool:
+        v = int(v)
+        return v if w.ip_min <= v <= w.ip_max else w.b.const(v, w.i64)
+    raise QuadrantsTypeError(f"`{what}` takes integers, found '{describe(w, v)}'. Consider qd.cast(x, int).")
+
+
+def for_(w, node):
+    if node.orelse:
+        raise QuadrantsSyntaxError("'else' clause for 'for' not supported in Quadrants kernels")
+    it = node.iter
+    while type(it) is ast.IfExp and is_static(w, it.test):
+        it = it.body if ev(w, it.test) else it.orelse
+    config, w.loop_config = w.loop_config, None
+    if is_static(w, it):
+        _unroll(w, node, it)
+        return
+    over = ref(w, it)
+    kind = type(over)
+    if kind is Range:
+        _range(w, node, over, config)
+    elif kind is Grouped:
+        inner = over.inner if type(over.inner) is Range else _box(w, over.inner)
+        _run(w, node, inner, config, lambda index: _bind_group(w, node, index))
+    elif kind is Acc:
+        _check_arity(node.target, over.ndim)
+        _check_shadow(w, node.target)
+        _run(w, node, _box(w, over), config, lambda index: _bind(w, node.target, index))
+    else:
+        raise TypeError(f"Cannot loop over the object {describe(w, over)} in Quadrants scope. Loop over range, ndrange, "
+                        "a field, an array, or qd.static(...) of something known at compile time.")
+
+
+def _box(w, acc):
+    if type(acc) is not Acc:
+        raise TypeError(f"Cannot loop over the object {describe(w, acc)} in Quadrants scope.")
+    low = acc.low or (0,) * acc.ndim
+    high = [s if o == 0 else s + o for s, o in zip(acc.shape, low)]
+    return Range(list(low), high, what="struct-for")
+
+
+def _names(target):
+    if type(target) is ast.Name:
+        return [target.id]
+    if type(target) in (ast.Tuple, ast.List) and all(type(t) is ast.Name for t in target.elts):
+        return [t.id for t in target.elts]
+    raise QuadrantsSyntaxError("a loop target must be a name or names")
+
+
+def _check_arity(target, ndim):
+    count = len(_names(target))
+    if count != ndim and not (ndim == 0):
+        raise QuadrantsIndexError(
+            f"Number of struct-for indices does not match loop variable dimensionality ({count} names, {ndim} axes). "
+            "Maybe you wanted to use `for I in qd.grouped(x)`?"
+        )
+
+
+def _check_shadow(w, target):
+    for name in _names(target):
+        if name in w.vars and name != "_":
+            raise QuadrantsSyntaxError(
+                f"Variable '{name}' is already declared in the outer scope and cannot be used as loop variable"
+            )
+
+
+def _range(w, node, over, config):
+    names = _names(node.target)
+    if over.what == "range":
+        if len(names) != 1 or type(node.target) is not ast.Name:
+            raise QuadrantsSyntaxError("Loop over a range takes one target")
+        _check_shadow(w, node.target)
+    elif len(names) != len(over.lo):
+        raise QuadrantsSyntaxError(
+            f"Ndrange for loop with number of the loop variables not equal to the dimension of the ndrange: "
+            f"{len(names)} names, {len(over.lo)} axes"
+        )
+    _run(w, node, over, config, lambda index: _bind(w, node.target, index))
+
+
+def _bind(w, target, index):
+    names = _names(target)
+    stores, forced = w.source.stores, w.source.forced
+    for name, v in zip(names, index):
+        w.declare(name, variable(w, v) if name in stores or name in forced else v)
+
+
+def _bind_group(w, node, index):
+    if type(node.target) is not ast.Name:
+        raise QuadrantsSyntaxError("a loop over qd.grouped takes one target")
+    _check_shadow(w, node.target)
+    v = Mat(len(index), 1, 1, list(index))
+    name = node.target.id
+    w.declare(name, variable(w, v) if name in w.source.stores or name in w.source.forced else v)
+
+
+def _run(w, node, box, config, bind):
+    """Opens the loop over a box, binds the index, walks the body."""
+    serialize = config is not None and (config.get("serialize") or config.get("parallelize") == 1)
+    lo, hi = box.lo, box.hi
+    order = list(box.order) if box.order else list(range(len(lo)))
+    if w.runtime == 0 and not serialize and lo:
+        _parallel(w, node, lo, hi, order, config, bind)
+    else:
+        _serial(w, node, lo, hi, order, bind)
+
+
+def _parallel(w, node, lo, hi, order, config, bind):
+    if node.has_break:
+        raise QuadrantsSyntaxError("Cannot break in the outermost loop: its iterations run side by side. Use "
+                                   "qd.loop_config(serialize=True).")
+    b = w.b
+    block_dim = (config or {}).get("block_dim") or 0
+    axes = b.parallel([lo[k] for k in order], [hi[k] for k in order], block_dim)
+    index = [None] * len(lo)
+    for k, v in zip(order, axes):
+        index[k] = v
+    w.runtime += 1
+    label = -1
+    if node.has_continue or w.debug:
+        b.block()
+        label = w.labels
+        w.labels += 1
+    _body(w, node, Frame(False, True, -1, label), index, bind)
+    if label >= 0:
+        b.end()
+        w.labels -= 1
+    b.end()
+    w.runtime -= 1
+
+
+def _serial(w, node, lo, hi, order, bind):
+    b = w.b
+    index = [None] * len(lo)
+    outer = w.labels
+    for k in order:
+        index[k] = b.loop(lo[k], hi[k])
+        w.labels += 1
+    w.runtime += 1
+    label, opened = -1, False
+    if not order:  # a 0-D box runs its body once
+        b.block()
+        w.labels += 1
+        label = outer
+    elif node.has_continue:
+        b.block()
+        label, opened = w.labels, True
+        w.labels += 1
+    _body(w, node, Frame(False, False, outer, label), index, bind)
+    if opened:
+        b.end()
+        w.labels -= 1
+    for _ in range(max(len(order), 1)):
+        b.end()
+        w.labels -= 1
+    w.runtime -= 1
+
+
+def _body(w, node, frame, index, bind):
+    w.loops.append(frame)
+    mark = len(w.undo)
+    bind(index)
+    run(w, node.body)
+    w.close_scope(mark)
+    w.dead = False
+    w.loops.pop()
+
+
+def _unroll(w, node, it):
+    for keyword in it.keywords:
+        raise QuadrantsSyntaxError(f"qd.static takes no keyword '{keyword.arg}'")
+    items = iterate(w, ev(w, it), "static loop")
+    limit = w.options.get("unrolling_limit", 32)
+    if limit and len(items) > limit:
+        warnings.warn_explicit(
+            f"You are unrolling more than {limit} iterations, so the compile time may be extremely long.",
+            SyntaxWarning, w.source.file, w.source.line(node),
+        )
+    w.loops.append(Frame(True, runtime=w.runtime))
+    for item in items:
+        mark = len(w.undo)
+        bind_target(w, node.target, item)
+        run(w, node.body)
+        w.close_scope(mark)
+        if w.returned:
+            break
+        w.dead = False
+        jump, w.jump = w.jump, None
+        if jump == "break":
+            break
+    w.loops.pop()
+
+
+def while_(w, node):
+    if node.orelse:
+        raise QuadrantsSyntaxError("'else' clause for 'while' not supported in Quadrants kernels")
+    if is_static(w, node.test):
+        raise QuadrantsSyntaxError("`while qd.static(...)` is not supported: use `for ... in qd.static(...)`")
+    b = w.b
+    b.repeat()
+    label = w.labels
+    w.labels += 1
+    w.runtime += 1
+    mark = len(w.undo)
+    cond = truth(w, ev(w, node.test), "while")
+    if cond is not True:
+        b.when(b.logical_not(cond))
+        b.leave(0)
+        b.end()
+    inner = -1
+    if node.has_continue:
+        b.block()
+        inner = w.labels
+        w.labels += 1
+    w.loops.append(Frame(False, False, label, inner))
+    run(w, node.body)
+    w.loops.pop()
+    w.close_scope(mark)
+    w.dead = False
+    if inner >= 0:
+        b.end()
+        w.labels -= 1
+    b.end()
+    w.labels -= 1
+    w.runtime -= 1
+
+
+STMT.update({ast.For: for_, ast.While: while_})

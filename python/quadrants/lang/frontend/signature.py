@@ -1,0 +1,95 @@
+"""Parameters of a kernel or function: names, annotations (resolved when first needed: they may be text), defaults."""
+import inspect
+
+from quadrants.lang.exception import QuadrantsSyntaxError
+
+
+def tuple_of(annotation):
+    """Parts of `(T1, T2)`, `tuple[T1, T2]` or `typing.Tuple[T1, T2]`; None for anything else."""
+    if isinstance(annotation, (tuple, list)):
+        return tuple(annotation)
+    if getattr(annotation, "__origin__", None) is tuple:
+        if Ellipsis in annotation.__args__:
+            raise QuadrantsSyntaxError("Ellipsis is not supported in return type annotations")
+        return tuple(annotation.__args__)
+    return None
+
+
+class Signature:
+    """What a `def` line says. `annotations` holds what was written, None where nothing was."""
+
+    def __init__(self, fn, is_kernel):
+        code = fn.__code__
+        self.fn = fn
+        what = "kernels" if is_kernel else "functions"
+        if code.co_flags & inspect.CO_VARARGS:
+            raise QuadrantsSyntaxError(f"Quadrants {what} do not support variable positional parameters (i.e., *args)")
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            raise QuadrantsSyntaxError(f"Quadrants {what} do not support variable keyword parameters (i.e., **kwargs)")
+        if code.co_kwonlyargcount:
+            raise QuadrantsSyntaxError(f"Quadrants {what} do not support keyword parameters")
+        if code.co_posonlyargcount:
+            raise QuadrantsSyntaxError(f"Quadrants {what} do not support positional-only parameters")
+        if is_kernel and fn.__defaults__:
+            raise QuadrantsSyntaxError("Quadrants kernels do not support default values for arguments")
+        self.names = code.co_varnames[: code.co_argcount]
+        self.defaults = dict(zip(self.names[len(self.names) - len(fn.__defaults__ or ()) :], fn.__defaults__ or ()))
+        self._raw = fn.__annotations__
+        self._types = None
+        self._returns = self
+
+    @property
+    def types(self):
+        """Annotations in order, text resolved; None for a parameter without one."""
+        if self._types is None:
+            self._types = [self._resolve(self._raw.get(n)) for n in self.names]
+        return self._types
+
+    @property
+    def returns(self):
+        """The return annotation, resolved: None, a type, or a tuple of types."""
+        if self._returns is self:
+            found = self._resolve(self._raw.get("return"))
+            parts = tuple_of(found)
+            self._returns = found if parts is None else parts
+        return self._returns
+
+
+    def _resolve(self, annotation):
+        if not isinstance(annotation, str):
+            return annotation
+        space = dict(self.fn.__globals__)
+        for name, cell in zip(self.fn.__code__.co_freevars, self.fn.__closure__ or ()):
+            try:
+                space[name] = cell.cell_contents
+            except ValueError:
+                pass
+        try:
+            return eval(annotation, space)  # noqa: S307 - the user's own annotation
+        except Exception as e:
+            raise QuadrantsSyntaxError(
+                f'The annotation "{annotation}" of "{self.fn.__name__}" cannot be resolved: {e}. With "from __future__ '
+                'import annotations" the names in it must be global or used in the function.'
+            ) from None
+
+    def bind(self, args, kwargs, is_method=False):
+        """Arguments in the order of parameters; QuadrantsSyntaxError with the documented texts."""
+        names = self.names
+        if len(args) > len(names):
+            raise QuadrantsSyntaxError(f"Too many arguments. Expected ({', '.join(names)}), got {len(args)} of them.")
+        bound = dict(zip(names, args))
+        for key, v in kwargs.items():
+            if key not in names:
+                raise QuadrantsSyntaxError(f"Unexpected argument '{key}'.")
+            if key in bound:
+                raise QuadrantsSyntaxError(f"Multiple values for argument '{key}'.")
+            bound[key] = v
+        out = []
+        for n in names:
+            if n in bound:
+                out.append(bound[n])
+            elif n in self.defaults:
+                out.append(self.defaults[n])
+            else:
+                raise QuadrantsSyntaxError(f"Missing argument '{n}'.")
+        return out

@@ -1,0 +1,415 @@
+"""Statements: assignment in all its forms, if, return, assert, and those that are refused."""
+import ast
+
+from quadrants._native import DataType, Value, Var
+from quadrants.lang.exception import (
+    QuadrantsCompilationError,
+    QuadrantsRuntimeTypeError,
+    QuadrantsSyntaxError,
+    QuadrantsTypeError,
+)
+from quadrants.lang.frontend import access, matrices, reports
+from quadrants.lang.frontend.access import Acc
+from quadrants.lang.frontend.conditions import truth
+from quadrants.lang.frontend.table import STMT, NeedVariable, ev, ref, run
+from quadrants.lang.static import static as static_function
+from quadrants.lang.values import (
+    MATRICES,
+    PLACES,
+    SCALARS,
+    Big,
+    Elem,
+    Mat,
+    binary,
+    cast,
+    describe,
+    dtype_of,
+    elements,
+    from_nested,
+    load,
+    store,
+    variable,
+)
+
+
+def is_static(w, node):
+    """Whether an expression is a call of `qd.static`."""
+    if type(node) is not ast.Call:
+        return False
+    f = node.func
+    if type(f) is ast.Attribute:
+        return f.attr == "static" and type(f.value) is ast.Name and ref(w, f) is static_function
+    return type(f) is ast.Name and f.id not in w.vars and _is_static_name(w, f.id)
+
+
+def _is_static_name(w, name):
+    found = w.captured.get(name)
+    if found is None:
+        found = w.fn.__globals__.get(name)
+    return found is static_function
+
+
+# -------------------------------------------------------------------------------------------------------- assignment
+def assign(w, node):
+    value = node.value
+    if is_static(w, value):
+        _assign_static(w, node)
+        return
+    v = ev(w, value)
+    for target in node.targets:
+        assign_to(w, target, v)
+
+
+def _assign_static(w, node):
+    v = ev(w, node.value)
+    for target in node.targets:
+        if type(target) in (ast.Tuple, ast.List):
+            items = list(v)
+            if len(items) != len(target.elts):
+                raise QuadrantsSyntaxError("The number of targets is not equal to value length")
+            pairs = list(zip(target.elts, items))
+        else:
+            pairs = [(target, v)]
+        for t, item in pairs:
+            if type(t) is not ast.Name:
+                raise QuadrantsSyntaxError("Static assign cannot be used on elements in arrays")
+            if t.id in w.vars:
+                raise QuadrantsSyntaxError(f'Recreating variables is not allowed: "{t.id}" is already defined here')
+            w.declare(t.id, w.wrap(item))
+
+
+def assign_to(w, node, v):
+    """Assigns a value to any target."""
+    kind = type(node)
+    if kind is ast.Name:
+        assign_name(w, node.id, v)
+    elif kind is ast.Tuple or kind is ast.List:
+        _unpack(w, node, v)
+    elif kind is ast.Subscript or kind is ast.Attribute:
+        place = ref(w, node)
+        if type(place) not in PLACES:
+            raise _not_assignable(w, node, place)
+        store(w, place, v)
+    else:
+        raise QuadrantsSyntaxError(f'Unsupported assignment target "{kind.__name__}"')
+
+
+def _not_assignable(w, node, place):
+    """The error for a target that is no place; a plain name below it gets its variable and the walk starts again."""
+    base = node
+    while type(base) in (ast.Subscript, ast.Attribute):
+        base = base.value
+    if type(base) is ast.Name:
+        if base.id in w.readonly:
+            return QuadrantsSyntaxError(_immutable(base.id))
+        bound = w.vars.get(base.id)
+        if type(bound) in (Mat, Value) and base.id not in w.source.forced:
+            return NeedVariable(w.source, base.id)
+    return QuadrantsSyntaxError(f"cannot assign to '{describe(w, place)}': it is no variable and no element")
+
+
+def _immutable(name):
+    return (
+        f'Kernel argument "{name}" is immutable in the kernel. If you want to change its value, please create a new variable.'
+    )
+
+
+def _unpack(w, node, v):
+    if type(v) in MATRICES:
+        if v.ndim == 2 and v.m > 1:
+            raise QuadrantsSyntaxError("Matrices with more than one column cannot be unpacked")
+        v = elements(w, v) if v.ndim == 1 else [matrices.element(w, v, k) for k in range(v.n)]
+    if type(v) is Acc or not hasattr(v, "__len__"):
+        raise QuadrantsSyntaxError(f"cannot unpack '{describe(w, v)}'")
+    items = list(v)
+    if any(type(t) is ast.Starred for t in node.elts):
+        raise QuadrantsSyntaxError("Starred assignment targets are not supported")
+    if len(items) != len(node.elts):
+        raise QuadrantsSyntaxError("The number of targets is not equal to value length")
+    for target, item in zip(node.elts, items):
+        assign_to(w, target, item)
+
+
+def assign_name(w, name, v):
+    current = w.vars.get(name, w)
+    if current is w:
+        w.declare(name, _new_binding(w, name, v))
+    elif type(current) is Var or type(current) in PLACES:
+        store(w, current, v)
+    else:
+        _rebind(w, name, current, v)
+
+
+def _new_binding(w, name, v):
+    kind = type(v)
+    once = w.source.stores.get(name, 2) == 1 and name not in w.source.forced
+    if kind in SCALARS:
+        if not once:
+            return w.b.var(dtype_of(w, v), v)
+        return v if kind is Value else w.b.const(v)
+    if kind is Mat:
+        return v if once else variable(w, v)
+    if kind is Big:
+        return variable(w, v)
+    return v
+
+
+def _rebind(w, name, current, v):
+    if name in w.readonly:
+        raise QuadrantsSyntaxError(_immutable(name))
+    if type(current) in (Value, Mat) or type(current) in (int, float, bool):
+        if name in w.source.forced:
+            raise QuadrantsSyntaxError(f'"{name}" is known at compile time and cannot be assigned')
+        raise NeedVariable(w.source, name)
+    if type(current) in (list, tuple) and type(v) is type(current):
+        w.vars[name] = v
+        return
+    raise QuadrantsSyntaxError(
+        f'Recreating variables is not allowed: "{name}" is bound to a {describe(w, current)} and cannot be assigned'
+    )
+
+
+def bind_target(w, node, item):
+    """Binds a loop or comprehension target in the current scope."""
+    if type(node) is ast.Name:
+        name = node.id
+        if type(item) in SCALARS or type(item) is Mat:
+            if w.source.stores.get(name) or name in w.source.forced:
+                item = variable(w, item)
+        w.declare(name, item)
+        return
+    if type(node) not in (ast.Tuple, ast.List):
+        raise QuadrantsSyntaxError("a loop target must be a name or names")
+    items = elements(w, item) if type(item) in MATRICES else list(item)
+    if len(items) != len(node.elts):
+        raise QuadrantsSyntaxError("The number of targets is not equal to value length")
+    for t, v in zip(node.elts, items):
+        bind_target(w, t, w.wrap(v))
+
+
+def ann_assign(w, node):
+    if node.value is None:
+        raise QuadrantsSyntaxError("an annotation needs a value: `x: T = v`")
+    if type(node.target) is not ast.Name:
+        raise QuadrantsSyntaxError("only plain names can be annotated")
+    name = node.target.id
+    if name in w.readonly:
+        raise QuadrantsSyntaxError(_immutable(name))
+    dtype = ev(w, node.annotation)
+    v = ev(w, node.value)
+    if isinstance(dtype, matrices_type()):
+        v = matrices.to_type(w, v, dtype)
+    else:
+        v = cast(w, v, matrices.cook_dtype(dtype))
+    current = w.vars.get(name, w)
+    if current is not w and describe(w, load(w, current)) != describe(w, v):
+        raise QuadrantsSyntaxError(f'"{name}" is annotated with another type than before')
+    assign_name(w, name, v)
+
+
+def matrices_type():
+    from quadrants.types.compound import MatrixType
+
+    return MatrixType
+
+
+_ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
+
+
+def aug_assign(w, node):
+    target, op = node.target, type(node.op)
+    place = w.vars.get(target.id, w) if type(target) is ast.Name else ref(w, target)
+    if place is w:
+        place = ref(w, target)
+    kind = type(place)
+    if kind is Var:
+        v = ev(w, node.value)
+        if type(v) not in SCALARS:
+            raise QuadrantsTypeError(f"cannot assign '{describe(w, v)}' to '{place.dtype}'")
+        w.b.set(place, w.bin[op](w.get(place), v))
+        return
+    if kind not in PLACES:
+        raise _aug_error(w, node, target, place)
+    v = ev(w, node.value)
+    if kind is Elem and op in _ATOMIC:
+        access.atomic(w, _ATOMIC[op], place, v)
+        return
+    if op is ast.MatMult:
+        store(w, place, matrices.matmul(w, load(w, place), v))
+        return
+    old = load(w, place)
+    if type(old) in SCALARS and type(v) not in SCALARS:
+        raise QuadrantsTypeError(f"cannot assign '{describe(w, v)}' to '{describe(w, old)}'")
+    store(w, place, binary(w, w.bin_name[op], old, v))
+
+
+def _aug_error(w, node, target, place):
+    if type(target) is ast.Name:
+        if target.id in w.readonly:
+            return QuadrantsSyntaxError(_immutable(target.id))
+        if target.id in w.vars and (type(place) in SCALARS or type(place) is Mat):
+            if target.id not in w.source.forced:
+                return NeedVariable(w.source, target.id)
+        elif type(place) is Acc:
+            return QuadrantsSyntaxError(f'"{target.id}" is a whole {place.what.lower()}: assign to its elements')
+        return QuadrantsSyntaxError(
+            f'"{target.id}" is a captured {describe(w, place)} and cannot be assigned: pass a field or an array'
+        )
+    return _not_assignable(w, target, place)
+
+
+# ------------------------------------------------------------------------------------------------------ control flow
+def if_(w, node):
+    test = ev(w, node.test)
+    if is_static(w, node.test):
+        run(w, node.body if test else node.orelse)
+        return
+    cond = truth(w, test, "if")
+    b = w.b
+    b.when(cond)
+    w.runtime += 1
+    _branch(w, node.body)
+    if node.orelse:
+        b.other()
+        _branch(w, node.orelse)
+    w.runtime -= 1
+    b.end()
+
+
+def _branch(w, body):
+    mark = len(w.undo)
+    run(w, body)
+    w.close_scope(mark)
+    w.dead = False
+
+
+def break_(w, node):
+    frame = _frame(w, "break")
+    if frame.is_static:
+        w.jump = "break"
+    elif frame.is_parallel:
+        raise QuadrantsSyntaxError(
+            "Cannot break in the outermost loop: its iterations run side by side. Use qd.loop_config(serialize=True)."
+        )
+    else:
+        w.b.leave(w.labels - 1 - frame.break_label)
+    w.dead = True
+
+
+def continue_(w, node):
+    frame = _frame(w, "continue")
+    if frame.is_static:
+        w.jump = "continue"
+    else:
+        w.b.leave(w.labels - 1 - frame.continue_label)
+    w.dead = True
+
+
+def _frame(w, word):
+    frame = w.loops[-1]
+    if frame.is_static and w.runtime != frame.runtime:
+        raise QuadrantsSyntaxError(
+            f"You are trying to `{word}` a static `for` loop, while a condition on the way is not static. Use qd.static "
+            "for the conditions in between, or a loop that is not static."
+        )
+    return frame
+
+
+def return_(w, node):
+    if w.runtime != w.base_runtime:
+        raise QuadrantsSyntaxError("Return inside non-static if/for is not supported")
+    w.dead = w.returned = True
+    if w.is_kernel:
+        _kernel_return(w, node)
+        return
+    if node.value is None:
+        return
+    v = ev(w, node.value)
+    w.result = cast_result(w, v, w.return_type) if w.return_type is not None else v
+
+
+def cast_result(w, v, declared):
+    """A returned value in its declared type: a scalar type, vector or matrix type, or a tuple of those."""
+    if type(declared) is tuple:
+        if type(v) not in (tuple, list) or len(v) != len(declared):
+            got = len(v) if type(v) in (tuple, list) else 1
+            raise QuadrantsCompilationError(f"the function returns {got} values, its annotation names {len(declared)}")
+        return tuple(cast_result(w, p, d) for p, d in zip(v, declared))
+    if isinstance(declared, DataType):
+        if type(v) not in SCALARS:
+            raise QuadrantsRuntimeTypeError(f"Return value of type '{describe(w, v)}' cannot be converted to '{declared}'")
+        return w.b.cast(v, declared)
+    try:
+        return matrices.to_type(w, v, declared)
+    except QuadrantsTypeError as e:
+        raise QuadrantsRuntimeTypeError(f"Return value does not fit its annotation: {e}") from None
+
+
+def _kernel_return(w, node):
+    if node.value is None or (type(node.value) is ast.Constant and node.value.value is None):
+        return
+    if w.return_type is None:
+        raise QuadrantsCompilationError(
+            "A kernel with a return value must be annotated with a return type, e.g. def func() -> qd.f32"
+        )
+    v = ev(w, node.value)
+    slot = 0
+    for e in _scalars(w, cast_result(w, v, w.return_type)):
+        w.b.output(slot, e)
+        slot += 1
+
+
+def _scalars(w, v):
+    if type(v) is tuple:
+        for p in v:
+            yield from _scalars(w, p)
+    elif type(v) in MATRICES:
+        for k in range(v.n * v.m):
+            yield matrices.element(w, v, k)
+    else:
+        yield v
+
+
+def assert_(w, node):
+    if not w.debug:
+        return
+    cond = truth(w, ev(w, node.test), "assert")
+    if node.msg is None:
+        pieces, values = [f"Assertion failure: {ast.unparse(node.test)}"], []
+    else:
+        pieces, values = reports.pieces_of(w, ev(w, node.msg))
+    if type(cond) is bool:
+        cond = w.b.const(cond)
+    b = w.b
+    site = w.add_site(reports.Site(True, pieces, w.position(node)))
+    b.when(b.logical_not(cond))
+    b.report(site, True, reports.widen(w, values))
+    if w.labels:
+        b.leave(w.labels - 1)
+    b.end()
+
+
+def expr_statement(w, node):
+    if type(node.value) is not ast.Constant:
+        ev(w, node.value)
+
+
+def refuse(message):
+    def refused(w, node):
+        raise QuadrantsSyntaxError(message)
+
+    return refused
+
+
+def with_(w, node):
+    raise QuadrantsSyntaxError(f"`with {ast.unparse(node.items[0].context_expr)}` is not supported yet")
+
+
+STMT.update({
+    ast.Assign: assign, ast.AnnAssign: ann_assign, ast.AugAssign: aug_assign, ast.If: if_, ast.Break: break_,
+    ast.Continue: continue_, ast.Return: return_, ast.Assert: assert_, ast.Expr: expr_statement, ast.With: with_,
+    ast.Pass: lambda w, node: None,
+    ast.FunctionDef: refuse("Function definition is not allowed in 'qd.kernel'/'qd.func'."),
+})  # fmt: skip
+
+__all__ = ["from_nested"]

@@ -1,0 +1,136 @@
+"""`@qd.kernel`: the callable that a program launches, and what is known about its compiles.
+
+The callable itself is native and runs no Python code on a repeated call. When no specialisation fits, it asks
+`Kernel.specialise` for one: arguments are bound, the function is walked (frontend/), the result compiled and added with its
+guards.
+"""
+import time
+
+from quadrants._native import KernelObject
+from quadrants.lang import impl
+from quadrants.lang.exception import QuadrantsSyntaxError, not_supported_yet
+from quadrants.lang.frontend.signature import Signature
+from quadrants.lang.frontend.source import Source
+
+
+class PerOffloadCacheObservations:
+    """What the most recent compile of a kernel did; -1: it did not happen for that compile."""
+
+    _INTS = (
+        "frontend_constructs_total", "frontend_constructs_cache_hit", "frontend_constructs_recompiled", "tasks_total",
+        "tasks_cache_hit", "tasks_recompiled",
+    )  # fmt: skip
+
+    def __init__(self):
+        for name in self._INTS:
+            setattr(self, name, -1)
+        self.whole_kernel_reason = ""
+
+    def record(self, seen: dict):
+        """Takes over the figures of an Executable."""
+        for name, key in zip(self._INTS, (
+            "constructs_total", "constructs_hit", "constructs_recompiled", "tasks_total", "tasks_hit", "tasks_recompiled",
+        )):  # fmt: skip
+            setattr(self, name, seen.get(key, -1))
+        self.whole_kernel_reason = seen.get("whole_kernel_reason", "")
+
+    def __repr__(self):
+        return f"PerOffloadCacheObservations({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+class SrcLlCacheObservations:
+    """Source tier: not there yet, so all stay False."""
+
+    def __init__(self):
+        self.cache_key_generated = self.cache_validated = self.cache_loaded = self.cache_stored = False
+
+
+class Kernel:
+    """A kernel's function, source, parameters and observations: `callable._primal`."""
+
+    def __init__(self, fn, fastcache=False):
+        self.func = fn
+        self.__name__ = self.name = fn.__name__
+        self.__qualname__, self.__module__, self.__doc__ = fn.__qualname__, fn.__module__, fn.__doc__
+        self.source = Source(fn)
+        self.signature = Signature(fn, is_kernel=True)
+        self.fastcache = fastcache
+        self.is_method = _is_method(fn, self.signature)
+        _check_annotated(self.signature, self.is_method)
+        self.per_offload_cache_observations = PerOffloadCacheObservations()
+        self.src_ll_cache_observations = SrcLlCacheObservations()
+        self.callable = KernelObject(self, self.specialise, len(self.signature.names), tuple(self.signature.names))
+
+    def specialise(self, args: tuple, kwargs: dict) -> int:
+        """Compiles the kernel for these arguments and adds the specialisation; its index in the callable."""
+        from quadrants.lang.frontend import driver
+
+        runtime = impl.get_runtime()
+        context = runtime.require_context()
+        began = time.perf_counter()
+        impl.materialize()
+        walk = driver.walk(self, self.signature.bind(args, kwargs), runtime)
+        if runtime.options.get("print_ir"):
+            print(walk.builder.text(), flush=True)
+        frontend_ms = (time.perf_counter() - began) * 1e3
+        executable = context.compile(walk.builder)
+        seen = executable.observations
+        self.per_offload_cache_observations.record(seen)
+        impl.record_compile(self.name, frontend_ms, seen)
+        runtime.kernels.add(self.callable)
+        return self.callable.add(
+            executable, walk.args, walk.words, walk.guards, walk.result, driver.reporter(self.name, walk.sites)
+        )
+
+    def __repr__(self):
+        return f"<kernel {self.__qualname__}>"
+
+
+def _is_method(fn, signature) -> bool:
+    outer = fn.__qualname__.rpartition(".")[0]
+    return bool(outer) and not outer.endswith("<locals>") and signature.names[:1] == ("self",)
+
+
+def _check_annotated(signature, is_method):
+    annotations = signature.fn.__annotations__
+    for k, name in enumerate(signature.names):
+        if name not in annotations and not (k == 0 and is_method):
+            raise QuadrantsSyntaxError(
+                f"Invalid type annotation (argument {k}) of Quadrants kernel: missing. Kernel parameters must be annotated: "
+                f'"{name}" of "{signature.fn.__name__}", such as {name}: qd.i32'
+            )
+
+
+def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=False):
+    """Makes a function a kernel: `@qd.kernel` or `@qd.kernel(fastcache=True)`.
+
+    Parameters must be annotated. Each top-level `for` runs in parallel on the device that `qd.init` chose. Raises
+    QuadrantsSyntaxError for signatures that kernels cannot have.
+    """
+    if checkpoints and not graph:
+        raise QuadrantsSyntaxError("checkpoints=True needs graph=True")
+    if graph:
+        raise not_supported_yet("qd.kernel(graph=True)")
+
+    def decorate(fn):
+        return Kernel(fn, fastcache=bool(fastcache or pure)).callable
+
+    return decorate if _fn is None else decorate(_fn)
+
+
+def pure(fn):
+    """Deprecated marker: the same as `@qd.kernel(fastcache=True)` on the kernel below it."""
+    primal = getattr(fn, "_primal", None)
+    if primal is not None:
+        primal.fastcache = True
+    return fn
+
+
+def data_oriented(cls=None, *, template_primitives=True):
+    """Class decorator: its methods may be kernels and functions that use `self`."""
+
+    def decorate(c):
+        c._data_oriented = True
+        return c
+
+    return decorate if cls is None else decorate(cls)

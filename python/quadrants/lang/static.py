@@ -1,0 +1,116 @@
+"""`qd.static`, `qd.ndrange`, `qd.grouped`, `qd.loop_config` and friends: their Python-scope side.
+
+Inside kernels the front end recognises these very objects (frontend/library.py); outside, `static` gives its argument back
+and `ndrange` iterates like nested ranges.
+"""
+import itertools
+
+from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError, not_supported_yet
+
+
+def static(x, *xs):
+    """Marks an expression as known at compile time. Outside kernels: the argument, or the tuple of all."""
+    return (x, *xs) if xs else x
+
+
+def static_assert(cond, msg=None):
+    """Fails compilation when `cond`, known at compile time, does not hold (AssertionError)."""
+    assert cond, msg
+
+
+def static_print(*args, **kwargs):
+    """Prints while the kernel is compiled."""
+    print(*args, **kwargs)
+
+
+class ndrange:  # noqa: N801 - documented name
+    """Box of indices: `ndrange(n, (lo, hi), axes=None)`. `axes` orders the axes from outermost to innermost."""
+
+    def __init__(self, *bounds, axes=None):
+        if not bounds:
+            raise QuadrantsSyntaxError("ndrange needs at least one bound")
+        self.bounds = []
+        for k, b in enumerate(bounds):
+            pair = tuple(b) if isinstance(b, (tuple, list)) else (0, b)
+            if len(pair) != 2:
+                raise QuadrantsSyntaxError(f"argument {k} of ndrange must be an integer or a pair (begin, end), got {b!r}")
+            for v in pair:
+                if not isinstance(v, int) and not hasattr(v, "__index__"):
+                    raise QuadrantsTypeError(
+                        f"Every argument of ndrange should be an integer scalar or a tuple/list of (int, int); found {v!r}"
+                    )
+            self.bounds.append((int(pair[0]), max(int(pair[0]), int(pair[1]))))
+        self.axes = check_axes(axes, len(bounds))
+
+    def __iter__(self):
+        ranges = [range(lo, hi) for lo, hi in self.bounds]
+        if self.axes is None:
+            yield from itertools.product(*ranges)
+            return
+        back = [self.axes.index(k) for k in range(len(ranges))]
+        for t in itertools.product(*[ranges[k] for k in self.axes]):
+            yield tuple(t[k] for k in back)
+
+    def grouped(self):
+        """The same with each index as one vector."""
+        return GroupedNDRange(self)
+
+
+class GroupedNDRange:
+    """`qd.grouped(ndrange)`: iterates over integer vectors."""
+
+    def __init__(self, box):
+        self.box = box
+
+    def __iter__(self):
+        from quadrants.lang.matrix import Vector
+
+        for t in self.box:
+            yield Vector(list(t))
+
+
+def check_axes(axes, count):
+    """The order of loop axes as a list, None for the natural one."""
+    if axes is None:
+        return None
+    axes = [int(a) for a in axes]
+    if sorted(axes) != list(range(count)):
+        raise QuadrantsSyntaxError(f"axes={tuple(axes)} of ndrange must be a permutation of 0..{count - 1}")
+    return axes
+
+
+def grouped(x):
+    """`for I in qd.grouped(x)`: the index as one vector; x is a field, an array or an ndrange."""
+    if isinstance(x, ndrange):
+        return x.grouped()
+    return x
+
+
+def loop_config(*, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True, bit_vectorize=False, name=None):
+    """Settings of the next `for` loop of a kernel; has no effect outside kernels."""
+
+
+def one(x):
+    """A value of the shape and type of x, all ones."""
+    return x * 0 + 1
+
+
+def zero(x):
+    """A value of the shape and type of x, all zeros."""
+    return x * 0
+
+
+LATER = ("assume_in_range", "block_local", "cache_read_only", "global_thread_idx", "mesh_local", "mesh_patch_idx", "no_activate", "stop_grad")
+
+
+def _later(name):
+    def function(*args, **kwargs):
+        raise not_supported_yet(f"qd.{name}")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`qd.{name}` is not supported yet."
+    return function
+
+
+for _name in LATER:
+    globals()[_name] = _later(_name)

@@ -1,0 +1,580 @@
+"""Values inside a kernel while it is being compiled.
+
+A scalar is a native Value, or a Python number when it is known now. Vectors and matrices of up to 16 scalars are `Mat`, a flat
+list of scalars; larger ones are `Big`, a local array with loops over its elements, so that code grows with what the user
+wrote and not with N. `MatVar` and `Big` are also places to assign to; `Elem` is an element of a field or array.
+
+Functions here take the walker `w` first: it holds the builder and the options.
+"""
+import operator
+
+from quadrants._native import LocalArray, Value, Var
+from quadrants.lang.exception import (
+    QuadrantsCompilationError,
+    QuadrantsIndexError,
+    QuadrantsSyntaxError,
+    QuadrantsTypeError,
+)
+
+SMALL = 16
+NUMBERS = frozenset((int, float, bool))
+SCALARS = frozenset((int, float, bool, Value))
+
+
+class Mat:
+    """Immutable vector (ndim 1, m == 1) or matrix (ndim 2) of scalars in row-major order."""
+
+    __slots__ = ("n", "m", "ndim", "data")
+
+    def __init__(self, n, m, ndim, data):
+        self.n, self.m, self.ndim, self.data = n, m, ndim, data
+
+
+class MatVar(Mat):
+    """A mutable one: `data` holds Vars."""
+
+    __slots__ = ()
+
+
+class Big:
+    """More than 16 scalars: a local array. `owned` says that nobody else refers to it, so a variable may take it over."""
+
+    __slots__ = ("n", "m", "ndim", "arr", "dtype", "owned")
+
+    def __init__(self, n, m, ndim, arr, dtype, owned=True):
+        self.n, self.m, self.ndim, self.arr, self.dtype, self.owned = n, m, ndim, arr, dtype, owned
+
+
+class Elem:
+    """Element of a field or array, or some of its components: a place. `comps` are offsets in scalars from `index`; `ok`
+    (checked builds only) is the value that says whether the access is inside."""
+
+    __slots__ = ("acc", "index", "n", "m", "ndim", "comps", "ok")
+
+    def __init__(self, acc, index, n, m, ndim, comps, ok):
+        self.acc, self.index, self.n, self.m, self.ndim, self.comps, self.ok = acc, index, n, m, ndim, comps, ok
+
+
+class Slot:
+    """One scalar of a local vector at a run-time index, or of a Big at any index: a place."""
+
+    __slots__ = ("base", "index", "ok")
+    ndim = 0
+
+    def __init__(self, base, index, ok=None):
+        self.base, self.index, self.ok = base, index, ok
+
+
+class Places(Mat):
+    """Several places as one vector or matrix, for slices and swizzles of what is not a plain list of Vars."""
+
+    __slots__ = ()
+
+
+MATRICES = frozenset((Mat, MatVar, Big))
+PLACES = frozenset((Var, MatVar, Big, Elem, Slot, Places))
+
+
+# ------------------------------------------------------------------------------------------------------------ scalars
+def _fold_div(x, y):
+    return x / y if y else None
+
+
+def _fold_pow(x, y):
+    if type(x) is not float and type(y) is not float:
+        if y < 0:
+            raise QuadrantsTypeError("Negative exponent in pow(int, int) is not allowed.")
+        if y > 256 and abs(x) > 1:
+            return None
+    r = x**y
+    return r if type(r) is not complex else None
+
+
+def _ints(f):
+    return lambda x, y: f(x, y) if type(x) is not float and type(y) is not float else None
+
+
+def _shift(f):
+    return lambda x, y: f(x, y) if type(x) is not float and type(y) is not float and 0 <= y < 64 else None
+
+
+def _extreme(f):
+    def g(x, y):
+        r = f(x, y)
+        return float(r) if type(x) is float or type(y) is float else r
+
+    return g
+
+
+FOLD = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": _fold_div,
+    "floordiv": lambda x, y: x // y if y else None, "mod": lambda x, y: x % y if y else None, "pow": _fold_pow,
+    "bit_and": _ints(operator.and_), "bit_or": _ints(operator.or_), "bit_xor": _ints(operator.xor),
+    "shl": _shift(operator.lshift), "sar": _shift(operator.rshift), "min": _extreme(min), "max": _extreme(max),
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "logical_and": lambda x, y: bool(x) and bool(y), "logical_or": lambda x, y: bool(x) or bool(y),
+}  # fmt: skip
+
+
+def scalar2(w, name, x, y):
+    """Binary operation on scalars. Two Python numbers give one, unless the result needs the kernel's own arithmetic."""
+    if type(x) in NUMBERS and type(y) in NUMBERS:
+        f = FOLD.get(name)
+        if f is not None:
+            try:
+                r = f(x, y)
+            except (ArithmeticError, ValueError):
+                r = None
+            if r is not None and (type(r) is not int or w.static or w.ip_min <= r <= w.ip_max):
+                return r
+    return w.op[name](x, y)
+
+
+def scalar1(w, name, x):
+    """neg, invert, logical_not, abs or a function that `Builder.unary` knows."""
+    if type(x) in NUMBERS:
+        if name == "neg":
+            return -x
+        if name == "abs":
+            return abs(x)
+        if name == "logical_not" and type(x) is not float:
+            return not x
+        if name == "invert" and type(x) is int:
+            return ~x
+    f = w.op.get(name)
+    return f(x) if f is not None else w.b.unary(name, x)
+
+
+def dtype_of(w, x):
+    """Type that a scalar has in the kernel."""
+    kind = type(x)
+    if kind is float:
+        return w.default_fp
+    if kind is bool:
+        return w.u1
+    if kind is int:
+        return w.default_ip
+    return x.dtype
+
+
+def describe(w, x) -> str:
+    """Type of a value as messages show it: `f32`, `[Tensor (3) i32]`, or the Python type."""
+    if type(x) in SCALARS or type(x) is Var:
+        return str(dtype_of(w, x))
+    if isinstance(x, (Mat, Big)) or (type(x) is Elem and x.ndim):
+        dims = (x.n,) if x.ndim == 1 else (x.n, x.m)
+        return f"[Tensor ({', '.join(map(str, dims))}) {element_dtype(w, x)}]"
+    if type(x) is Elem:
+        return str(x.acc.dtype)
+    return type(x).__name__
+
+
+def element_dtype(w, x):
+    if type(x) is Big:
+        return x.dtype
+    if type(x) is Elem:
+        return x.acc.dtype
+    if isinstance(x, Mat):
+        dt = dtype_of(w, x.data[0])
+        for e in x.data[1:]:
+            other = dtype_of(w, e)
+            if other is not dt:
+                dt = w.promote(dt, other)
+        return dt
+    return dtype_of(w, x)
+
+
+# ------------------------------------------------------------------------------------------------- making and reading
+def make(w, n, m, ndim, data, dtype=None):
+    """A vector or matrix of the given scalars, all brought to one type."""
+    if dtype is None:
+        kinds = {type(e) for e in data}
+        if len(kinds) == 1 and Value not in kinds:
+            pass  # Python numbers of one kind stay known
+        elif Value not in kinds and kinds <= {int, float}:
+            data = [float(e) for e in data]
+        elif len({dtype_of(w, e) for e in data}) > 1:
+            dtype = element_dtype(w, Mat(n, m, ndim, data))
+    if dtype is not None:
+        data = [e if type(e) is Value and e.dtype is dtype else w.b.cast(e, dtype) for e in data]
+    if len(data) <= SMALL:
+        return Mat(n, m, ndim, data)
+    dt = dtype or dtype_of(w, data[0])
+    arr = w.b.array(dt, len(data))
+    for k, e in enumerate(data):
+        if type(e) is Value or e != 0:
+            w.b.array_set(arr, k, e)
+    return Big(n, m, ndim, arr, dt)
+
+
+def filled(w, n, m, ndim, value):
+    """All elements the same scalar."""
+    if n * m <= SMALL:
+        return Mat(n, m, ndim, [value] * (n * m))
+    dt = dtype_of(w, value)
+    out = Big(n, m, ndim, w.b.array(dt, n * m), dt)
+    if type(value) is Value or value != 0:
+        each(w, n * m, lambda i: w.b.array_set(out.arr, i, value))
+    return out
+
+
+def each(w, count, body):
+    """body(i) for a run-time i in [0, count), as a loop."""
+    i = w.b.loop(0, count)
+    w.labels += 1
+    body(i)
+    w.b.end()
+    w.labels -= 1
+
+
+def load(w, x):
+    """The value of a place; any other value as it is."""
+    kind = type(x)
+    if kind is Value or kind is Mat:
+        return x
+    if kind is Var:
+        return w.b.get(x)
+    if kind is MatVar:
+        get = w.b.get
+        return Mat(x.n, x.m, x.ndim, [get(v) for v in x.data])
+    if kind is Elem:
+        return _load_elem(w, x)
+    if kind is Slot:
+        return _load_slot(w, x)
+    if kind is Places:
+        return make(w, x.n, x.m, x.ndim, [load(w, p) for p in x.data])
+    return x
+
+
+def _add(w, index, offset):
+    if offset == 0:
+        return index
+    return index + offset if type(index) is int else w.b.add(index, offset)
+
+
+def guarded(w, ok, dtype, read):
+    """read() where `ok` holds, else zero."""
+    if ok is None:
+        return read()
+    b = w.b
+    out = b.var(dtype, 0)
+    b.when(ok)
+    b.set(out, read())
+    b.end()
+    return b.get(out)
+
+
+def _load_elem(w, x):
+    b, acc = w.b, x.acc
+    if x.ndim == 0:
+        return guarded(w, x.ok, acc.dtype, lambda: b.load(acc.param, _add(w, x.index, x.comps[0])))
+    if len(x.comps) <= SMALL:
+        param = acc.param
+        if x.ok is None:
+            return Mat(x.n, x.m, x.ndim, [b.load(param, _add(w, x.index, c)) for c in x.comps])
+        return Mat(x.n, x.m, x.ndim, [load(w, component(w, x, k)) for k in range(len(x.comps))])
+    out = Big(x.n, x.m, x.ndim, b.array(acc.dtype, len(x.comps)), acc.dtype)
+    _elem_loop(w, x, lambda k, at: b.array_set(out.arr, k, b.load(acc.param, at)))
+    return out
+
+
+def _elem_loop(w, x, body):
+    """body(component, index) for every component of a large element; a loop when the components are evenly spread."""
+    b = w.b
+    step = x.comps[1] - x.comps[0]
+    if x.ok is not None:
+        b.when(x.ok)
+    if all(c == x.comps[0] + k * step for k, c in enumerate(x.comps)):
+        each(w, len(x.comps), lambda k: body(k, b.linear([x.index, k], [1, step], x.comps[0], x.acc.wide)))
+    else:
+        for k, c in enumerate(x.comps):
+            body(k, _add(w, x.index, c))
+    if x.ok is not None:
+        b.end()
+
+
+def _load_slot(w, x):
+    b, base = w.b, x.base
+    if type(base) is Big:
+        return guarded(w, x.ok, base.dtype, lambda: b.array_get(base.arr, x.index))
+    if type(base) is Elem:
+        return load(w, Elem(base.acc, _slot_index(w, x), 1, 1, 0, (0,), _both(w, base.ok, x.ok)))
+    data = load(w, base).data
+    out = data[-1]
+    for k in range(len(data) - 2, -1, -1):
+        out = b.select(b.eq(x.index, k), data[k], out)
+    return out
+
+
+def _both(w, p, q):
+    return q if p is None else p if q is None else w.b.logical_and(p, q)
+
+
+def _slot_index(w, x):
+    """Linear index of a run-time component of an element."""
+    b, base = w.b, x.base
+    step = base.comps[1] - base.comps[0] if len(base.comps) > 1 else 0
+    if all(c == base.comps[0] + k * step for k, c in enumerate(base.comps)):
+        return b.linear([base.index, x.index], [1, step], base.comps[0], base.acc.wide)
+    offset = base.comps[-1]
+    for k in range(len(base.comps) - 2, -1, -1):
+        offset = b.select(b.eq(x.index, k), base.comps[k], offset)
+    return b.add(base.index, offset)
+
+
+# ---------------------------------------------------------------------------------------------------------- assigning
+def same_shape(x, y):
+    return x.n == y.n and x.m == y.m and x.ndim == y.ndim
+
+
+def store(w, place, value):
+    """Assigns a value (not a place) to a place, casting to its type."""
+    b, kind = w.b, type(place)
+    if kind is Var:
+        if type(value) not in SCALARS:
+            raise QuadrantsTypeError(f"cannot assign '{describe(w, value)}' to '{place.dtype}'")
+        b.set(place, value)
+    elif place.ndim == 0:
+        if type(value) not in SCALARS:
+            raise QuadrantsTypeError(f"cannot assign '{describe(w, value)}' to a scalar element")
+        _store_scalar(w, place, value)
+    else:
+        _store_matrix(w, place, _fit(w, place, value))
+
+
+def _fit(w, place, value):
+    if type(value) in SCALARS and type(place) is Elem:
+        return filled(w, place.n, place.m, place.ndim, value)
+    if type(value) in (list, tuple):
+        value = from_nested(w, value)
+    if type(value) not in MATRICES or not same_shape(place, value):
+        raise QuadrantsTypeError(f"cannot assign '{describe(w, value)}' to '{describe(w, place)}'")
+    return value
+
+
+def _store_scalar(w, place, value):
+    b = w.b
+    if type(place) is Elem:
+        place.acc.written = True
+        if place.ok is not None:
+            b.when(place.ok)
+        b.store(place.acc.param, _add(w, place.index, place.comps[0]), value)
+        if place.ok is not None:
+            b.end()
+        return
+    base = place.base
+    if type(base) is Elem:
+        _store_scalar(w, Elem(base.acc, _slot_index(w, place), 1, 1, 0, (0,), _both(w, base.ok, place.ok)), value)
+        return
+    if place.ok is not None:
+        b.when(place.ok)
+    if type(base) is Big:
+        b.array_set(base.arr, place.index, value)
+    else:
+        for k, v in enumerate(base.data):
+            store(w, v, b.select(b.eq(place.index, k), value, load(w, v)))
+    if place.ok is not None:
+        b.end()
+
+
+def _store_matrix(w, place, value):
+    b, kind = w.b, type(place)
+    if kind is MatVar:
+        for v, e in zip(place.data, value.data):
+            b.set(v, e)
+    elif kind is Places:
+        for k, p in enumerate(place.data):
+            store(w, p, element(w, value, k))
+    elif kind is Big:
+        if value.arr is not place.arr:
+            each(w, place.n * place.m, lambda i: b.array_set(place.arr, i, b.array_get(value.arr, i)))
+    elif type(value) is Big:
+        place.acc.written = True
+        _elem_loop(w, place, lambda k, at: b.store(place.acc.param, at, b.array_get(value.arr, k)))
+    else:
+        place.acc.written = True
+        if place.ok is not None:
+            b.when(place.ok)
+        param = place.acc.param
+        for c, e in zip(place.comps, value.data):
+            b.store(param, _add(w, place.index, c), e)
+        if place.ok is not None:
+            b.end()
+
+
+def variable(w, value):
+    """A new local variable that holds `value`."""
+    b, kind = w.b, type(value)
+    if kind in SCALARS:
+        return b.var(dtype_of(w, value), value)
+    if kind is Mat:
+        dt = element_dtype(w, value)
+        return MatVar(value.n, value.m, value.ndim, [b.var(dt, e) for e in value.data])
+    if kind is Big:
+        if value.owned:
+            return Big(value.n, value.m, value.ndim, value.arr, value.dtype, False)
+        copy = Big(value.n, value.m, value.ndim, b.array(value.dtype, value.n * value.m), value.dtype, False)
+        _store_matrix(w, copy, value)
+        return copy
+    raise QuadrantsCompilationError(f"cannot make a variable of a {type(value).__name__}")
+
+
+def cast(w, x, dtype):
+    """Element-wise conversion."""
+    if type(x) in SCALARS:
+        return w.b.cast(x, dtype)
+    return map1(w, lambda e: w.b.cast(e, dtype), x)
+
+
+# ----------------------------------------------------------------------------------------------------------- elements
+def element(w, x, k):
+    """Scalar number k (row-major, known now) of a vector or matrix value."""
+    if type(x) is Big:
+        return w.b.array_get(x.arr, k)
+    e = x.data[k]
+    return e if type(x) is Mat else load(w, e)
+
+
+def component(w, x, k):
+    """The same as a place where there is one."""
+    kind = type(x)
+    if kind is Elem:
+        return Elem(x.acc, x.index, 1, 1, 0, (x.comps[k],), x.ok)
+    if kind is Big:
+        return Slot(x, k)
+    return x.data[k]
+
+
+def subset(w, x, ks, n, m, ndim):
+    """Components ks of a vector or matrix as a smaller one, as a place where x is one."""
+    kind = type(x)
+    if kind is Elem:
+        return Elem(x.acc, x.index, n, m, ndim, tuple(x.comps[k] for k in ks), x.ok)
+    if kind is Mat:
+        return Mat(n, m, ndim, [x.data[k] for k in ks])
+    if kind is MatVar:
+        return MatVar(n, m, ndim, [x.data[k] for k in ks])
+    return Places(n, m, ndim, [component(w, x, k) for k in ks])
+
+
+def from_nested(w, rows, dtype=None):
+    """Vector of a list of scalars, matrix of a list of lists or of vectors (its rows)."""
+    rows = [load(w, r) for r in rows]
+    if not rows:
+        raise QuadrantsSyntaxError("a vector or matrix needs at least one element")
+    if all(type(r) in SCALARS for r in rows):
+        return make(w, len(rows), 1, 1, rows, dtype)
+    lines = [r if type(r) in (list, tuple) else elements(w, r) for r in rows if type(r) not in SCALARS]
+    if len(lines) != len(rows) or len({len(r) for r in lines}) != 1:
+        raise QuadrantsTypeError("rows of a matrix must all be lists or vectors of one length")
+    data = [load(w, e) for r in lines for e in r]
+    if any(type(e) not in SCALARS for e in data):
+        raise QuadrantsTypeError("elements of a vector or matrix must be scalars")
+    return make(w, len(rows), len(lines[0]), 2, data, dtype)
+
+
+def elements(w, x):
+    """Scalars of a vector; rows of a matrix as vectors."""
+    if type(x) not in MATRICES:
+        raise QuadrantsTypeError(f"expected a vector or matrix, got '{describe(w, x)}'")
+    if x.ndim == 1:
+        return [element(w, x, k) for k in range(x.n)]
+    return [make(w, x.m, 1, 1, [element(w, x, i * x.m + j) for j in range(x.m)]) for i in range(x.n)]
+
+
+# ------------------------------------------------------------------------------------------------------- element-wise
+def _sample(w, x):
+    return w.b.const(1, x.dtype) if type(x) is Big else x
+
+
+def _big_map(w, f, xs, like):
+    b = w.b
+    dt = dtype_of(w, f(*[_sample(w, x) for x in xs]))
+    out = Big(like.n, like.m, like.ndim, b.array(dt, like.n * like.m), dt)
+    each(w, like.n * like.m, lambda i: b.array_set(
+        out.arr, i, f(*[b.array_get(x.arr, i) if type(x) is Big else x for x in xs])))
+    return out
+
+
+def map1(w, f, x):
+    """f on each element."""
+    if type(x) is Big:
+        return _big_map(w, f, (x,), x)
+    return Mat(x.n, x.m, x.ndim, [f(e) for e in x.data])
+
+
+def map_all(w, f, xs, what):
+    """f over operands of one shape; scalars are repeated. `what` names the operation in messages."""
+    like = None
+    for x in xs:
+        if type(x) in SCALARS:
+            continue
+        if type(x) not in MATRICES:
+            raise QuadrantsTypeError(f"unsupported operand type for '{what}': '{describe(w, x)}'")
+        if like is None:
+            like = x
+        elif not same_shape(like, x):
+            raise QuadrantsTypeError(
+                f"Cannot broadcast tensor to tensor: unsupported operand type(s) for '{what}': "
+                f"'{describe(w, like)}' and '{describe(w, x)}'"
+            )
+    if like is None:
+        return f(*xs)
+    if type(like) is Big:
+        return _big_map(w, f, xs, like)
+    columns = [x.data if type(x) is Mat else [x] * len(like.data) for x in xs]
+    return Mat(like.n, like.m, like.ndim, [f(*es) for es in zip(*columns)])
+
+
+SYMBOL = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "bit_and": "&",
+    "bit_or": "|", "bit_xor": "^", "shl": "<<", "sar": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
+    "ge": ">=",
+}  # fmt: skip
+
+
+def binary(w, name, x, y):
+    """Any binary operation on scalars, vectors and matrices."""
+    if type(x) in SCALARS and type(y) in SCALARS:
+        return scalar2(w, name, x, y)
+    if type(x) in (list, tuple) and type(y) in MATRICES:
+        x = from_nested(w, x)
+    elif type(y) in (list, tuple) and type(x) in MATRICES:
+        y = from_nested(w, y)
+    return map_all(w, lambda p, q: scalar2(w, name, p, q), (x, y), SYMBOL.get(name, name))
+
+
+def unary(w, name, x):
+    if type(x) in SCALARS:
+        return scalar1(w, name, x)
+    if type(x) not in MATRICES:
+        raise QuadrantsTypeError(f"unsupported operand type for '{name}': '{describe(w, x)}'")
+    return map1(w, lambda e: scalar1(w, name, e), x)
+
+
+def reduce(w, x, name, f=None):
+    """Folds the elements of a vector or matrix with a binary operation, after f on each."""
+    b = w.b
+    if type(x) is Big:
+        first = b.array_get(x.arr, 0)
+        first = f(first) if f else first
+        total = b.var(dtype_of(w, scalar2(w, name, first, first)), first)
+        i = b.loop(1, x.n * x.m)
+        w.labels += 1
+        e = b.array_get(x.arr, i)
+        b.set(total, scalar2(w, name, b.get(total), f(e) if f else e))
+        b.end()
+        w.labels -= 1
+        return b.get(total)
+    out = None
+    for e in x.data:
+        e = f(e) if f else e
+        out = e if out is None else scalar2(w, name, out, e)
+    return out
+
+
+def index_error(message):
+    return QuadrantsIndexError(message)
+
+
+__all__ = [name for name in dir() if not name.startswith("_")] + ["LocalArray"]
