@@ -34,8 +34,8 @@ void Arena::need(Backend &backend, uint64_t scratch_bytes, bool results, bool re
   if (version == 0) version = next_number.fetch_add(1, std::memory_order_relaxed);
 }
 
-Arenas::Arenas(std::shared_ptr<Backend> backend, uint32_t seed, std::atomic<uint32_t> *launches)
-    : backend_(std::move(backend)), seed_(seed), launches_(launches), serial_(next_number.fetch_add(1, std::memory_order_relaxed)) {}
+Arenas::Arenas(std::shared_ptr<Backend> backend, uint32_t seed)
+    : backend_(std::move(backend)), seed_(seed), serial_(next_number.fetch_add(1, std::memory_order_relaxed)) {}
 
 Arena &Arenas::mine() {
   if (mine_last.serial == serial_) return *mine_last.arena;
@@ -46,8 +46,8 @@ Arena &Arenas::mine() {
   return *slot;
 }
 
-std::shared_ptr<Arenas> make_arenas(std::shared_ptr<Backend> backend, uint32_t seed, std::atomic<uint32_t> *launches) {
-  return std::make_shared<Arenas>(std::move(backend), seed, launches);
+std::shared_ptr<Arenas> make_arenas(std::shared_ptr<Backend> backend, uint32_t seed) {
+  return std::make_shared<Arenas>(std::move(backend), seed);
 }
 
 }  // namespace qd::compile

@@ -26,15 +26,15 @@ struct Arena {  // used by its thread only
 
 class Arenas {
  public:
-  Arenas(std::shared_ptr<Backend> backend, uint32_t seed, std::atomic<uint32_t> *launches);
+  Arenas(std::shared_ptr<Backend> backend, uint32_t seed);
   Arena &mine();
-  uint64_t random_key() { return seed_ | uint64_t(launches_->fetch_add(1, std::memory_order_relaxed)) << 32; }
+  uint64_t random_key() { return seed_ | uint64_t(launches_.fetch_add(1, std::memory_order_relaxed)) << 32; }
   Backend &backend() { return *backend_; }
 
  private:
   std::shared_ptr<Backend> backend_;
   const uint64_t seed_;
-  std::atomic<uint32_t> *launches_;
+  std::atomic<uint32_t> launches_{0};
   const uint64_t serial_;  // never used again, so a thread's memory of an Arenas that is gone matches nothing
   std::mutex mutex_;
   std::map<std::thread::id, std::unique_ptr<Arena>> arenas_;

@@ -27,6 +27,11 @@ struct Compiler::Job {
   bool compiled = false;                // the plugin generated code
   cache::Origin origin = cache::Origin::memory;
   bool distrust = false;                // something stored was refused: look nothing up
+  const Cancelled *cancelled = nullptr;
+
+  void check() const {
+    if ((*cancelled)()) throw Error(Kind::interrupted, "the compilation was interrupted", QDB_E_CANCELLED);
+  }
 };
 
 std::string whole_kernel_reason(const BackendInfo &info, const CompilerConfig &c) {
@@ -38,19 +43,12 @@ std::string whole_kernel_reason(const BackendInfo &info, const CompilerConfig &c
   return {};
 }
 
-Compiler::Compiler(std::shared_ptr<Backend> backend, std::shared_ptr<cache::Store> store, std::shared_ptr<ThreadPool> pool,
-                   CompilerConfig config, std::shared_ptr<Arenas> arenas)
+Compiler::Compiler(std::shared_ptr<Backend> backend, std::shared_ptr<cache::Store> store, std::shared_ptr<ThreadPool> pool, CompilerConfig config)
     : backend_(std::move(backend)), store_(std::move(store)), pool_(std::move(pool)), config_(std::move(config)),
-      option_rows_(option_rows(config_.options)), arenas_(std::move(arenas)) {
-  if (!arenas_) arenas_ = make_arenas(backend_, config_.random_seed, config_.launches);
-}
+      option_rows_(option_rows(config_.options)), arenas_(make_arenas(backend_, config_.random_seed)) {}
 Compiler::~Compiler() = default;
 
-void Compiler::check_cancelled() const {
-  if (config_.cancelled && config_.cancelled()) throw Error(Kind::interrupted, "the compilation was interrupted", QDB_E_CANCELLED);
-}
-
-std::vector<Compiler::Job> Compiler::jobs_of(const split::Plan &plan, bool whole) const {
+std::vector<Compiler::Job> Compiler::jobs_of(const split::Plan &plan, bool whole, const Cancelled &cancelled) const {
   std::vector<Job> jobs;
   const BackendInfo &info = backend_->info();
   std::unordered_map<cache::Digest, bool, cache::DigestHash> seen;  // equal tasks are one unit, also within a kernel
@@ -59,12 +57,12 @@ std::vector<Compiler::Job> Compiler::jobs_of(const split::Plan &plan, bool whole
     if (whole && !jobs.empty()) jobs[0].tasks.push_back(&t);
     else jobs.emplace_back().tasks.push_back(&t);
   }
-  for (Job &j : jobs) j.key = artifact_key(j.tasks, info, config_.options);
+  for (Job &j : jobs) j.key = artifact_key(j.tasks, info, config_.options), j.cancelled = &cancelled;
   return jobs;
 }
 
 Artifact Compiler::run_plugin(const Job &j) const {
-  check_cancelled();
+  j.check();
   std::vector<UnitTask> tasks;
   for (const split::Task *t : j.tasks) tasks.push_back({t->bytes, t->symbol, t->name});
   Request r;
@@ -72,7 +70,7 @@ Artifact Compiler::run_plugin(const Job &j) const {
   r.tasks = tasks;
   r.options = option_rows_;
   r.flags = (config_.keep_asm ? QDB_COMPILE_KEEP_ASM : 0) | (config_.dump_ir || config_.load_ir ? QDB_COMPILE_DUMP_IR : 0);
-  r.cancelled = config_.cancelled;
+  r.cancelled = *j.cancelled;
   return backend_->compile(r);
 }
 
@@ -114,7 +112,7 @@ void Compiler::fetch(Job &j) const {
     return true;
   };
   if (look()) return;
-  const auto claim = store_->claim(key, config_.cancelled);
+  const auto claim = store_->claim(key, *j.cancelled);
   if (claim->waited() && look()) return;
   j.artifact = run_plugin(j);
   j.compiled = true;
@@ -137,9 +135,9 @@ void Compiler::finish(Job &j) const {
     return entry && unpack(entry->payload, j.finished);
   };
   if (look()) return;
-  const auto claim = store_->claim(key, config_.cancelled);
+  const auto claim = store_->claim(key, *j.cancelled);
   if (claim->waited() && look()) return;
-  check_cancelled();
+  j.check();
   j.finished = backend_->finish(j.artifact);
   store_->put(key, pack(j.finished), k2.components);
 }
@@ -187,6 +185,7 @@ std::unique_ptr<Module> Compiler::load(std::vector<Job> &jobs, Observations &see
     again.tasks = std::move(j.tasks);
     again.key = std::move(j.key);
     again.distrust = true;
+    again.cancelled = j.cancelled;
     j = std::move(again);
   }
   obtain(jobs, seen);
@@ -204,7 +203,10 @@ std::shared_ptr<Executable> Compiler::compile(const ir::Unit &kernel) {
   const bool whole = !seen.whole_kernel_reason.empty();
   if (whole && log_level() >= 4)
     log_line(4, "kernel " + plan.name + ": cached as a whole kernel: " + seen.whole_kernel_reason);
-  std::vector<Job> jobs = jobs_of(plan, whole && info.units & QDB_UNIT_KERNEL);
+  const Cancelled cancelled = [this, before = interrupts_.load(std::memory_order_relaxed)] {
+    return interrupts_.load(std::memory_order_relaxed) != before;
+  };
+  std::vector<Job> jobs = jobs_of(plan, whole && info.units & QDB_UNIT_KERNEL, cancelled);
   std::unique_ptr<Module> module;
   if (!jobs.empty()) {
     obtain(jobs, seen);

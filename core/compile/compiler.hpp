@@ -21,8 +21,6 @@ struct CompilerConfig {
   bool print_ir = false, dump_ir = false, load_ir = false, keep_asm = false;
   std::string dump_path;
   uint32_t random_seed = 0;
-  std::atomic<uint32_t> *launches = nullptr;  // number of the next launch; outlives the executables
-  std::function<bool()> cancelled;            // polled by compiles: true ends them with Kind::interrupted
 };
 
 class Arenas;  // launch memory of the calling threads: executable.hpp
@@ -33,22 +31,22 @@ std::string whole_kernel_reason(const BackendInfo &, const CompilerConfig &);
 class Compiler {
  public:
   // `store` must not have been shared with a runtime that had other settings of offline_cache.
-  // `arenas` are shared by all compilers of a context; null: made here.
-  Compiler(std::shared_ptr<Backend>, std::shared_ptr<cache::Store>, std::shared_ptr<ThreadPool>, CompilerConfig,
-           std::shared_ptr<Arenas> arenas = nullptr);
+  Compiler(std::shared_ptr<Backend>, std::shared_ptr<cache::Store>, std::shared_ptr<ThreadPool>, CompilerConfig);
   ~Compiler();
 
-  // Any number of threads at once. Throws Error.
+  // Any number of threads at once. Throws Error; Kind::interrupted after interrupt().
   std::shared_ptr<Executable> compile(const ir::Unit &kernel);
 
+  void interrupt() { interrupts_.fetch_add(1, std::memory_order_relaxed); }  // asks the compiles that run now to stop
+
  private:
+  using Cancelled = std::function<bool()>;
   struct Job;
   void fetch(Job &) const;
   void finish(Job &) const;
   void verify(const Job &, const Artifact &) const;
   Artifact run_plugin(const Job &) const;
-  void check_cancelled() const;
-  std::vector<Job> jobs_of(const split::Plan &, bool whole) const;
+  std::vector<Job> jobs_of(const split::Plan &, bool whole, const Cancelled &) const;
   std::unique_ptr<Module> load(std::vector<Job> &, Observations &) const;
   void obtain(std::vector<Job> &, Observations &) const;
   void dump(const ir::Unit &kernel, const split::Plan &) const;
@@ -59,6 +57,7 @@ class Compiler {
   CompilerConfig config_;
   std::vector<std::pair<std::string, std::string>> option_rows_;
   std::shared_ptr<Arenas> arenas_;
+  std::atomic<uint64_t> interrupts_{0};
 };
 
 }  // namespace qd::compile

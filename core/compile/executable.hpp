@@ -11,9 +11,9 @@
 namespace qd::compile {
 
 // Memory that launches use besides their arguments, one set per calling thread: scratch (grown only), result and report
-// buffers. One Arenas serves all executables of a context. `launches` counts them: it outlives the Arenas.
+// buffers. One Arenas serves all executables of a context and counts their launches.
 class Arenas;
-std::shared_ptr<Arenas> make_arenas(std::shared_ptr<Backend>, uint32_t random_seed, std::atomic<uint32_t> *launches);
+std::shared_ptr<Arenas> make_arenas(std::shared_ptr<Backend>, uint32_t random_seed);
 
 // Throws when an entry is missing; `module` is unloaded then. `module` may be null for a plan without tasks.
 std::shared_ptr<Executable> make_executable(split::Plan, std::unique_ptr<Module>, std::shared_ptr<Backend>,
