@@ -3,7 +3,7 @@
 The level lives here as well as in the core, so that asking `is_logging_effective` costs no native call.
 """
 
-from typing import Callable
+from collections.abc import Callable
 
 from quadrants import _native
 

@@ -4,10 +4,10 @@ An `Arch` names what the user asks for; `backend_name` maps it to the plugin tha
 package spells plugin names. Values up to `vulkan` are fixed (programs build `Arch(int)`); later ones are ours.
 """
 
-from enum import Enum, IntEnum
+from enum import IntEnum
 
 from quadrants import _native
-from quadrants.lang.exception import QuadrantsRuntimeError as QuadrantsRuntimeError
+from quadrants.lang.exception import QuadrantsRuntimeError
 
 
 class _Named(IntEnum):
@@ -99,20 +99,6 @@ class Layout(_Named):
     NULL = 3
 
 
-_CHANNELS = "r8 rg8 rgba8 rgba8srgb bgra8 bgra8srgb r8u rg8u rgba8u r8i rg8i rgba8i r16 rg16 rgb16 rgba16"
-_CHANNELS += " r16u rg16u rgb16u rgba16u r16i rg16i rgb16i rgba16i r16f rg16f rgb16f rgba16f r32u rg32u rgb32u rgba32u"
-_CHANNELS += " r32i rg32i rgb32i rgba32i r32f rg32f rgb32f rgba32f depth16 depth24stencil8 depth32f"
-Format = Enum("Format", ["unknown", *_CHANNELS.split()])
-
-_CAPABILITIES = "version_1_3 version_1_4 version_1_5 has_int8 has_int16 has_int64 has_float16 has_float64"
-_CAPABILITIES += " has_atomic_int64 has_atomic_float16 has_atomic_float16_add has_atomic_float16_minmax"
-_CAPABILITIES += " has_atomic_float has_atomic_float_add has_atomic_float_minmax has_atomic_float64"
-_CAPABILITIES += " has_atomic_float64_add has_atomic_float64_minmax has_variable_ptr has_physical_storage_buffer"
-_CAPABILITIES += " has_subgroup_basic has_subgroup_vote has_subgroup_arithmetic has_subgroup_ballot"
-_CAPABILITIES += " has_non_semantic_info has_no_integer_wrap_decoration"
-DeviceCapability = Enum("DeviceCapability", ["spirv_" + name for name in _CAPABILITIES.split()])
-
-
 class Axis:
     """One axis of a field: `qd.i` is the list of axis 0."""
 
@@ -132,3 +118,4 @@ class Axis:
 
 
 DataTypeCxx = _native.DataType
+__all__ = ["Arch", "Axis", "DataTypeCxx", "Extension", "Layout", "PluginArch", "QuadrantsRuntimeError"]

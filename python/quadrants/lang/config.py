@@ -14,7 +14,8 @@ An option that does nothing is not in `CompileConfig` of the older system by acc
 
 import operator
 import os
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from quadrants import _native
 from quadrants._logging import check_level

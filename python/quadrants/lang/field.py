@@ -258,7 +258,7 @@ class MatrixField(Field):
         index = tuple(map(operator.index, indices))
         if len(index) != len(self.element_shape) or not all(0 <= a < n for a, n in zip(index, self.element_shape)):
             raise IndexError(f"{self!r} has no component {index}")
-        elements = self._live()
+        self._live()
         number = index[0] if len(index) == 1 else index[0] * self.element_shape[1] + index[1]
         part = ScalarField(self._dtype, (), None, f"{self._name}{list(index)}", self._is_primal)
         get_runtime().unplaced.discard(part)

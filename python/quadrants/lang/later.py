@@ -4,8 +4,9 @@ So programs that only mention such a name import and run, `dir()` is complete, a
 leaves this table when the real thing arrives.
 """
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Callable
+from typing import Any
 
 from quadrants.lang.exception import not_supported_yet
 

@@ -7,8 +7,9 @@ type, and its results are values of their own.
 
 import operator
 import warnings
+from collections.abc import Callable, Iterator
 from itertools import product
-from typing import Any, Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,53 @@ def _binary(function: Callable[[Any, Any], Any], mirrored: bool = False) -> Call
     return method
 
 
-class Matrix:
+# Attributes that the class does not list: `dir(qd.Matrix)` is fixed by what programs have seen.
+_HIDDEN: dict[str, Callable[[Any], Any]] = {
+    "n": lambda self: self._a.shape[0],
+    "m": lambda self: 1 if self._a.ndim == 1 else self._a.shape[1],
+    "ndim": lambda self: self._a.ndim,
+    "entries": lambda self: self._a,
+    "dtype": lambda self: self._dt,
+}
+
+
+class _Swizzle:
+    """Attribute of a pattern such as `zyx`: reads a value of those entries, writes them."""
+
+    __slots__ = ("letters", "pattern")
+
+    def __init__(self, letters: str, pattern: str) -> None:
+        self.letters, self.pattern = letters, pattern
+
+    def _indices(self, matrix: "Matrix") -> list[int]:
+        n = matrix._a.shape[0]
+        indices = [self.letters.index(letter) for letter in self.pattern]
+        if max(indices) >= n:
+            raise QuadrantsSyntaxError(f"vec{n} only has attributes={tuple(self.letters[:n])}, got={tuple(self.pattern)}")
+        return indices
+
+    def __get__(self, matrix: "Matrix | None", owner: type) -> Any:
+        if matrix is None:
+            return self
+        indices = self._indices(matrix)
+        return matrix[indices[0]] if len(indices) == 1 else _make(matrix._a[indices], None, matrix._dt)
+
+    def __set__(self, matrix: "Matrix", value: Any) -> None:
+        indices = self._indices(matrix)
+        if len(set(indices)) != len(indices):
+            raise QuadrantsSyntaxError(f"cannot assign to `.{self.pattern}`: an entry occurs twice")
+        matrix._assign(indices[0] if len(indices) == 1 else indices, value)
+
+
+def _patterns() -> dict[str, Any]:
+    groups = ((letters, map("".join, product(letters, repeat=k))) for letters in ("xyzw", "rgba", "stpq") for k in range(1, 5))
+    return {pattern: _Swizzle(letters, pattern) for letters, patterns in groups for pattern in patterns}
+
+
+_Swizzled = type("_Swizzled", (), _patterns())
+
+
+class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
     """A small matrix (n rows, m columns) or, of class Vector, a vector (n entries).
 
     `arr` holds numbers, nested for a matrix; `dt` casts them. Entries are `m[i, j]` and `v[i]`.
@@ -96,6 +143,11 @@ class Matrix:
                 stacklevel=2,
             )
         return _make(array) if dt is None else _typed(array, dt)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _HIDDEN:
+            return _HIDDEN[name](self)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _make, (np.array(self._a), None, self._dt)
@@ -402,52 +454,6 @@ def _determinant(a: np.ndarray) -> Any:
     return sum((-1) ** k * a[0, k] * _determinant(minor) for k, minor in enumerate(minors))
 
 
-def _swizzle(letters: str, pattern: str) -> property:
-    indices = [letters.index(letter) for letter in pattern]
-
-    def check(self: Matrix) -> None:
-        n = self._a.shape[0]
-        if max(indices) >= n:
-            raise QuadrantsSyntaxError(f"vec{n} only has attributes={tuple(letters[:n])}, got={tuple(pattern)}")
-
-    def read(self: Matrix) -> Any:
-        check(self)
-        return self[indices[0]] if len(indices) == 1 else _make(self._a[indices])
-
-    def write(self: Matrix, value: Any) -> None:
-        check(self)
-        if len(set(indices)) != len(indices):
-            raise QuadrantsSyntaxError(f"cannot assign to `.{pattern}`: an entry occurs twice")
-        self._assign(indices[0] if len(indices) == 1 else indices, value)
-
-    return property(read, write)
-
-
-def _hidden(name: str, get: Callable[[Matrix], Any]) -> None:
-    """An attribute that the class does not list: `dir(qd.Matrix)` is fixed by what programs have seen."""
-    _HIDDEN[name] = get
-
-
-_HIDDEN: dict[str, Callable[[Matrix], Any]] = {}
-_hidden("n", lambda self: self._a.shape[0])
-_hidden("m", lambda self: 1 if self._a.ndim == 1 else self._a.shape[1])
-_hidden("ndim", lambda self: self._a.ndim)
-_hidden("entries", lambda self: self._a)
-_hidden("dtype", lambda self: self._dt)
-
-
-def _getattr(self: Matrix, name: str) -> Any:
-    if name in _HIDDEN:
-        return _HIDDEN[name](self)
-    raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
-
-
-Matrix.__getattr__ = _getattr  # type: ignore[attr-defined]
-SWIZZLES = ("xyzw", "rgba", "stpq")
-for _letters in SWIZZLES:
-    for _length in range(1, 5):
-        for _pattern in map("".join, product(_letters, repeat=_length)):
-            setattr(Matrix, _pattern, _swizzle(_letters, _pattern))
 
 
 def element_value(elements: Any, index: tuple[int, ...]) -> Matrix:

@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from quadrants import _logging, _native
 from quadrants._lib.core import CPU_ARCHS, GPU_ARCHS, Arch, Extension, PluginArch, arch_from_name, backend_name, host_arch

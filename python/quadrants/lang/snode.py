@@ -7,7 +7,8 @@ axis in several levels multiplies its lengths; the blocks are not laid out apart
 
 import math
 import operator
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from quadrants._lib.core import Axis
 from quadrants.lang.exception import QuadrantsRuntimeError

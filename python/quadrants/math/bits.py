@@ -1,6 +1,5 @@
 """Functions of the bits of integers."""
 
-# ruff: noqa: ANN001, ANN201 - device functions take whatever their operations take
 from quadrants._native import i32, u32
 from quadrants.lang.func import func
 from quadrants.lang.ops import clz, ctz, popcnt, select
@@ -25,8 +24,7 @@ def fns(mask: u32, base: u32, offset: i32):
     for distance in range(reach):
         at = i32(base) + direction * distance
         if at >= 0 and at < 32 and left > 0:
-            if (mask >> u32(at)) & 1 != 0:
-                left -= 1
-                if left == 0:
-                    found = u32(at)
+            left -= i32((mask >> u32(at)) & 1)
+            if left == 0:
+                found = u32(at)
     return found

@@ -1,6 +1,5 @@
 """Complex numbers as vectors of two entries: real and imaginary part."""
 
-# ruff: noqa: ANN001, ANN201 - device functions take whatever their operations take
 from quadrants.lang.func import func
 from quadrants.lang.matrix import Vector
 from quadrants.lang.ops import atan2, cos, exp, log, pow, sin, sqrt

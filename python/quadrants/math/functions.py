@@ -1,6 +1,5 @@
 """Functions of numbers and vectors. Element-wise where that makes sense; angles are in radians."""
 
-# ruff: noqa: ANN001, ANN201 - device functions take whatever their operations take
 from math import inf, pi
 
 from quadrants.lang.func import func

@@ -1,6 +1,5 @@
 """Matrices of rotations, scalings and translations, for row vectors as the older system has them: `v @ M`."""
 
-# ruff: noqa: ANN001, ANN201 - device functions take whatever their operations take
 from quadrants.lang.func import func
 from quadrants.lang.matrix import Matrix, Vector
 from quadrants.lang.ops import cos, sin

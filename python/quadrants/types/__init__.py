@@ -11,7 +11,7 @@ from quadrants.types.annotations import (
     template,
 )
 from quadrants.types.compound import MatrixType, StructType, VectorType, matrix, struct, vector
-from quadrants.types.enums import Format, Layout
+from quadrants.types.enums import Layout
 from quadrants.types.primitive import RefType, ref
 from quadrants.types.quant import quant
 from quadrants.types.utils import is_integral, is_real, is_signed, is_tensor
@@ -21,7 +21,7 @@ int8, int16, int32, int64 = i8, i16, i32, i64
 uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 
 __all__ = [
-    "BufferViewType", "Format", "Layout", "MatrixType", "NDArray", "NdarrayType", "RefType", "StructType", "Template",
+    "BufferViewType", "Layout", "MatrixType", "NDArray", "NdarrayType", "RefType", "StructType", "Template",
     "VectorType", "f16", "f32", "f64", "float16", "float32", "float64", "i16", "i32", "i64", "i8", "int16", "int32",
     "int64", "int8", "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray", "quant", "ref",
     "sparse_matrix_builder", "struct", "template", "u1", "u16", "u32", "u64", "u8", "uint1", "uint16", "uint32",

@@ -3,7 +3,8 @@
 Two types with equal shape and element type are equal, so a type can be written anew wherever it is needed.
 """
 
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from quadrants.lang.exception import not_supported_yet
 
