@@ -1,0 +1,118 @@
+// pipeline.cpp: see pipeline.hpp. We register the analyses ourselves; one that is missing is an assertion or a null call.
+#include "backends/common/llvm_emitter/pipeline.hpp"
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/AssumptionCache.h>
+#include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/BlockFrequencyInfo.h>
+#include <llvm/Analysis/BranchProbabilityInfo.h>
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/DemandedBits.h>
+#include <llvm/Analysis/LastRunTrackingAnalysis.h>
+#include <llvm/Analysis/LoopAccessAnalysis.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/MemorySSA.h>
+#include <llvm/Analysis/OptimizationRemarkEmitter.h>
+#include <llvm/Analysis/PostDominators.h>
+#include <llvm/Analysis/ProfileSummaryInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScopedNoAliasAA.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
+
+#include <mutex>
+
+namespace qd::llvm_emitter {
+namespace {
+
+struct Managers {
+  llvm::LoopAnalysisManager lam;
+  llvm::FunctionAnalysisManager fam;
+  llvm::ModuleAnalysisManager mam;
+
+  Managers(llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli) {
+    using namespace llvm;
+    const auto f = [&](auto a) { fam.registerPass([a] { return a; }); };
+    f(AssumptionAnalysis()), f(BasicAA()), f(BlockFrequencyAnalysis()), f(BranchProbabilityAnalysis()), f(DemandedBitsAnalysis());
+    f(DominatorTreeAnalysis()), f(LastRunTrackingAnalysis()), f(LoopAccessAnalysis()), f(LoopAnalysis()), f(MemorySSAAnalysis());
+    f(OptimizationRemarkEmitterAnalysis()), f(PassInstrumentationAnalysis()), f(PostDominatorTreeAnalysis());
+    f(ScalarEvolutionAnalysis()), f(ScopedNoAliasAA()), f(ShouldRunExtraVectorPasses()), f(TargetLibraryAnalysis(tli));
+    fam.registerPass([&] { return tm.getTargetIRAnalysis(); });
+    fam.registerPass([] {
+      AAManager a;
+      a.registerFunctionAnalysis<BasicAA>(), a.registerFunctionAnalysis<ScopedNoAliasAA>();
+      return a;
+    });
+    mam.registerPass([] { return PassInstrumentationAnalysis(); });
+    mam.registerPass([] { return ProfileSummaryAnalysis(); });
+    lam.registerPass([] { return PassInstrumentationAnalysis(); });
+    mam.registerPass([&] { return FunctionAnalysisManagerModuleProxy(fam); });
+    fam.registerPass([&] { return ModuleAnalysisManagerFunctionProxy(mam); });
+    fam.registerPass([&] { return LoopAnalysisManagerFunctionProxy(lam); });
+    lam.registerPass([&] { return FunctionAnalysisManagerLoopProxy(fam); });
+  }
+};
+
+llvm::FunctionPassManager passes(Effort effort) {
+  using namespace llvm;
+  FunctionPassManager p;
+  p.addPass(SROAPass(SROAOptions::ModifyCFG));
+  p.addPass(EarlyCSEPass());
+  p.addPass(SimplifyCFGPass());
+  if (effort == Effort::quick) return p;
+  p.addPass(createFunctionToLoopPassAdaptor(LoopFullUnrollPass()));
+  p.addPass(EarlyCSEPass());
+  p.addPass(SimplifyCFGPass());
+  p.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
+  p.addPass(LoopVectorizePass());
+  p.addPass(InstCombinePass(InstCombineOptions().setVerifyFixpoint(false)));
+  p.addPass(SimplifyCFGPass());
+  return p;
+}
+
+void set_switch(const char *name, bool on) {
+  auto &all = llvm::cl::getRegisteredOptions();
+  if (const auto it = all.find(name); it != all.end()) static_cast<llvm::cl::opt<bool> *>(it->second)->setValue(on);
+}
+
+}  // namespace
+
+void configure_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    set_switch("disable-lsr", true);  // two thirds of code generation, and no faster code
+    set_switch("enable-epilogue-vectorization", false);
+  });
+}
+
+void optimise(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli, Effort effort) {
+  Managers managers(tm, tli);
+  auto p = passes(effort);
+  for (auto &f : m)
+    if (!f.isDeclaration()) p.run(f, managers.fam);
+}
+
+bool emit_file(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli, llvm::CodeGenFileType type,
+               llvm::SmallVectorImpl<char> &out) {
+  llvm::raw_svector_ostream os(out);
+  llvm::legacy::PassManager pm;
+  pm.add(new llvm::TargetLibraryInfoWrapperPass(tli));
+  if (tm.addPassesToEmitFile(pm, os, nullptr, type)) return false;
+  pm.run(m);
+  return true;
+}
+
+}  // namespace qd::llvm_emitter

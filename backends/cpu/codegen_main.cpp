@@ -1,0 +1,246 @@
+// codegen_main.cpp: the code generator object, libqd_cpu_codegen.so: units in, ELF objects out, LLVM inside and hidden. It knows
+// nothing of devices. Tasks compile side by side on the host's threads; each thread keeps one TargetMachine per target.
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <memory>
+#include <mutex>
+
+#include "backends/common/llvm_emitter/emitter.hpp"
+#include "backends/common/llvm_emitter/pipeline.hpp"
+#include "backends/cpu/codegen_abi.h"
+#include "backends/cpu/vector_math.hpp"
+#include "qd/plugin.hpp"
+
+extern "C" {
+void LLVMInitializeX86TargetInfo(void);
+void LLVMInitializeX86Target(void);
+void LLVMInitializeX86TargetMC(void);
+void LLVMInitializeX86AsmPrinter(void);
+}
+
+namespace qd::cpu {
+namespace {
+
+using plugin::Failure;
+
+struct Settings {
+  QdxCpuTarget target;
+  bool fast_math;
+  int64_t opt_level;
+};
+
+bool has_feature(const QdxCpuTarget &t, std::string_view wanted) {
+  int row = 0;
+  bool found = false;
+#define FEATURE(name, llvm) found |= wanted == name && (t.features >> row & 1), row++;
+#include "backends/cpu/features.def"
+  return found;
+}
+
+unsigned vector_bits(const QdxCpuTarget &t) {
+  return has_feature(t, "avx512f") && has_feature(t, "avx512vl") && has_feature(t, "avx512dq") ? 512 : has_feature(t, "avx2") ? 256 : 128;
+}
+
+std::string feature_text(const QdxCpuTarget &t) {
+  std::string text;
+  int row = 0;
+  const auto add = [&](std::string_view f, bool on) {  // what the processor lacks is named too: the model may promise it
+    if (!text.empty()) text += ',';
+    text += on ? '+' : '-';
+    text += f.substr(1);
+  };
+#define FEATURE(name, llvm) add(llvm, t.features >> row++ & 1);
+#include "backends/cpu/features.def"
+  return text;
+}
+
+std::unique_ptr<llvm::TargetMachine> make_machine(const Settings &s) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo(), LLVMInitializeX86Target(), LLVMInitializeX86TargetMC(), LLVMInitializeX86AsmPrinter();
+    llvm_emitter::configure_llvm();
+  });
+  const llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target) throw Failure(QDB_E_COMPILE, "LLVM has no x86 target: " + error);
+  llvm::TargetOptions o;
+  o.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // the operations' own flags say what may be contracted
+  const auto level = s.opt_level <= 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
+  // Position-independent small code: it fits anywhere and reaches outside functions through the loader's slots.
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, s.target.cpu, feature_text(s.target), o, llvm::Reloc::PIC_, {}, level));
+  if (!machine) throw Failure(QDB_E_COMPILE, std::string("LLVM cannot generate code for the processor ") + s.target.cpu);
+  return machine;
+}
+
+// Making one takes a third of a millisecond.
+llvm::TargetMachine &machine_of(const Settings &s) {
+  struct Kept {
+    QdxCpuTarget target;
+    int64_t level;
+    std::unique_ptr<llvm::TargetMachine> machine;
+  };
+  thread_local Kept kept;
+  const int64_t level = s.opt_level <= 0 ? 0 : 1;
+  if (!kept.machine || kept.level != level || std::memcmp(&kept.target, &s.target, sizeof s.target))
+    kept = {s.target, level, make_machine(s)};
+  return *kept.machine;
+}
+
+llvm_emitter::TargetHooks hooks() {
+  llvm_emitter::TargetHooks h;
+  h.max_partials = QDX_CPU_MAX_PARTIALS;
+  h.divide_in_float = true;
+  h.report_symbol = "qd_cpu_report";
+  h.math = vector_math;
+  return h;
+}
+
+// The description that the launcher reads: `<symbol>.meta`.
+void add_meta(llvm::Module &m, llvm::StringRef symbol, const llvm_emitter::TaskInfo &task) {
+  QdxCpuMeta meta{};
+  meta.version = QDX_CPU_CODEGEN_VERSION;
+  meta.cost = task.cost;
+  meta.serial = task.serial;
+  meta.n_partials = uint32_t(task.partials.size());
+  for (size_t k = 0; k < task.partials.size(); k++) {
+    meta.partial_op[k] = uint16_t(task.partials[k].op);
+    meta.partial_type[k] = uint8_t(task.partials[k].type);
+  }
+  auto *bytes = llvm::ConstantDataArray::getRaw(llvm::StringRef(reinterpret_cast<const char *>(&meta), sizeof meta), sizeof meta,
+                                                llvm::Type::getInt8Ty(m.getContext()));
+  auto *g = new llvm::GlobalVariable(m, bytes->getType(), true, llvm::GlobalValue::ExternalLinkage, bytes, symbol + ".meta");
+  g->setAlignment(llvm::Align(8));
+}
+
+void set_attributes(llvm::Module &m, const Settings &s) {
+  const bool wide = vector_bits(s.target) == 512;
+  for (auto &f : m) {
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("no-jump-tables", "true");
+    f.addFnAttr("frame-pointer", "none");
+    if (wide) f.addFnAttr("prefer-vector-width", "512");
+  }
+}
+
+struct TaskCompile {
+  const plugin::Host &host;
+  const plugin::Request &request;
+  const Settings &settings;
+  std::string_view name, symbol;
+
+  std::string text_of(llvm::Module &m) const {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    m.print(os, nullptr);
+    return text;
+  }
+
+  // The user's text in place of ours, when there is one.
+  std::unique_ptr<llvm::Module> replaced(llvm::LLVMContext &context, std::unique_ptr<llvm::Module> ours) const {
+    host.dump("llvm", name, text_of(*ours));
+    const auto theirs = host.dump_override("llvm", name);
+    if (!theirs) return ours;
+    llvm::SMDiagnostic problem;
+    auto m = llvm::parseAssemblyString(llvm::StringRef(theirs.view()), problem, context);
+    if (m) return m;
+    std::string why;
+    llvm::raw_string_ostream os(why);
+    problem.print("", os, false);
+    throw Failure(QDB_E_COMPILE, "the LLVM IR that was to replace this task's does not parse: " + why, std::string(name));
+  }
+
+  llvm::SmallVector<char, 0> run(const QdbTask &task) const {
+    view::View unit;
+    view::Fault fault;
+    if (!unit.read(task.ir.ptr, task.ir.len, fault)) throw Failure(fault.status, fault.message, std::string(name));
+    auto &machine = machine_of(settings);
+    llvm::LLVMContext context;
+    auto m = std::make_unique<llvm::Module>("task", context);
+    m->setTargetTriple(machine.getTargetTriple());
+    m->setDataLayout(machine.createDataLayout());
+    const llvm::StringRef id(symbol);
+    add_meta(*m, id, llvm_emitter::emit_task(*m, unit, id, hooks(), {settings.fast_math}));
+    set_attributes(*m, settings);
+    if (request.flags & QDB_COMPILE_DUMP_IR) m = replaced(context, std::move(m));
+#ifndef NDEBUG
+    check(*m);
+#endif
+    llvm::TargetLibraryInfoImpl library = vector_library(
+        machine.getTargetTriple(), settings.fast_math ? settings.target.vector_math : 0, vector_bits(settings.target));
+    llvm_emitter::optimise(*m, machine, library, settings.opt_level <= 0 ? llvm_emitter::Effort::quick : llvm_emitter::Effort::usual);
+    if (request.flags & QDB_COMPILE_KEEP_ASM) keep_assembly(*m, machine, library);
+    llvm::SmallVector<char, 0> object;
+    if (!llvm_emitter::emit_file(*m, machine, library, llvm::CodeGenFileType::ObjectFile, object))
+      throw Failure(QDB_E_COMPILE, "LLVM writes no objects for this target", std::string(name));
+    return object;
+  }
+
+  void check(llvm::Module &m) const {
+    std::string why;
+    llvm::raw_string_ostream os(why);
+    if (llvm::verifyModule(m, &os)) throw Failure(QDB_E_INTERNAL, "the emitter wrote faulty LLVM IR: " + why, std::string(name));
+  }
+
+  void keep_assembly(llvm::Module &m, llvm::TargetMachine &machine, const llvm::TargetLibraryInfoImpl &library) const {
+    llvm::SmallVector<char, 0> text, copy;
+    llvm::raw_svector_ostream os(copy);
+    m.print(os, nullptr);  // code generation changes the module, so the assembly is made of a copy
+    llvm::SMDiagnostic problem;
+    auto again = llvm::parseAssemblyString(llvm::StringRef(copy.data(), copy.size()), problem, m.getContext());
+    if (again && llvm_emitter::emit_file(*again, machine, library, llvm::CodeGenFileType::AssemblyFile, text))
+      host.dump("asm", name, {text.data(), text.size()});
+    host.dump("llvm_optimised", name, {copy.data(), copy.size()});
+  }
+};
+
+Settings settings_of(const plugin::Request &r) {
+  Settings s{};
+  if (r.target.size() != sizeof s.target) throw Failure(QDB_E_INVALID, "compile: expected " + std::to_string(sizeof s.target) + " target bytes, found " + std::to_string(r.target.size()));
+  std::memcpy(&s.target, r.target.data(), sizeof s.target);
+  if (s.target.magic != QDX_CPU_TARGET_MAGIC || s.target.version != QDX_CPU_CODEGEN_VERSION)
+    throw Failure(QDB_E_INVALID, "compile: the target bytes are of another version of this backend");
+  s.fast_math = r.options.integer("fast_math", 1) != 0;
+  s.opt_level = r.options.integer("opt_level", 1);
+  return s;
+}
+
+QdbStatus QDB_CALL compile(const QdbHost *host_table, void *host_ctx, const QdbCompileReq *req, QdbArtifactOut *out, QdbErr *err) {
+  const plugin::Host host(host_table, host_ctx);
+  return plugin::guard(host, err, [&](const plugin::Call &call) {
+    const plugin::Request request{req->unit, req->n_tasks, req->flags, plugin::view(req->target),
+                                  plugin::Options(req->options, req->option_stride, req->n_options), req->tasks, req->task_stride};
+    const Settings settings = settings_of(request);
+    std::vector<llvm::SmallVector<char, 0>> objects(request.n_tasks);
+    host.parallel_for(request.n_tasks, 1, [&](uint64_t begin, uint64_t end, uint32_t) {
+      for (uint64_t k = begin; k < end; k++) {
+        call.poll();
+        const QdbTask &t = request.task(uint32_t(k));
+        objects[k] = TaskCompile{host, request, settings, plugin::text(t.name), plugin::text(t.symbol)}.run(t);
+      }
+    });
+    std::vector<plugin::PackedObject> packed;
+    for (uint32_t k = 0; k < request.n_tasks; k++)
+      packed.push_back({plugin::text(request.task(k).symbol), {objects[k].data(), objects[k].size()}});
+    auto blob = plugin::pack_objects(host, packed);
+    std::memset(out->kind, 0, sizeof out->kind);
+    std::memcpy(out->kind, "elf", 3);
+    out->blob = blob.pass();
+  });
+}
+
+constexpr QdxCpuCodegen table{sizeof(QdxCpuCodegen), QDX_CPU_CODEGEN_VERSION, compile};
+
+}  // namespace
+}  // namespace qd::cpu
+
+extern "C" QDB_EXPORT const QdxCpuCodegen *QDB_CALL qdx_cpu_codegen(void) { return &qd::cpu::table; }
