@@ -1,0 +1,22 @@
+// module.cpp: puts the module together. Classes on hot paths are hand-written heap types; the runtime's handles are nanobind's.
+#include <nanobind/nanobind.h>
+
+#include "runtime.hpp"
+#include "values.hpp"
+
+NB_MODULE(_native, m) {
+  using namespace qd::py;
+  nanobind::set_leak_warnings(false);  // kernels and arrays may live until the interpreter ends
+  try {
+    PyObject *module = m.ptr();
+    init_dtypes(module);
+    init_values(module);
+    init_builder(module);
+    init_runtime(m);
+    init_ndarray(module);
+    init_guards(module);
+    init_kernel(module);
+  } catch (const PythonError &) {
+    throw nanobind::python_error();
+  }
+}

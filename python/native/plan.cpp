@@ -1,0 +1,230 @@
+// plan.cpp: reading a plan and packing by it. Numbers follow language.md 2.7: a real parameter takes any real or integer number, an
+// integer parameter integers alone, which wrap as a cast would.
+#include "plan.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "qd/fold.hpp"
+#include "runtime.hpp"
+#include "values.hpp"
+
+namespace qd::py {
+namespace {
+
+bool is_numpy_bool(PyObject *o) {
+  const char *name = Py_TYPE(o)->tp_name;
+  return std::strcmp(name, "numpy.bool") == 0 || std::strcmp(name, "numpy.bool_") == 0;
+}
+
+// The low 64 bits of an integer; false when it has more than 64 or isn't one.
+bool integer_bits(PyObject *o, uint64_t &out) {
+  int overflow = 0;
+  const long long x = PyLong_AsLongLongAndOverflow(o, &overflow);
+  out = uint64_t(x);
+  if (overflow == 0) return x != -1 || !PyErr_Occurred() || (PyErr_Clear(), false);
+  if (overflow < 0) return false;
+  out = PyLong_AsUnsignedLongLong(o);
+  return !PyErr_Occurred() || (PyErr_Clear(), false);
+}
+
+bool pack_integer(PyObject *o, DT t, uint64_t &word) {
+  uint64_t bits;
+  if (PyLong_Check(o)) {
+    if (!integer_bits(o, bits)) return false;
+  } else if (is_numpy_bool(o)) {
+    bits = PyObject_IsTrue(o) == 1;
+  } else {
+    if (PyFloat_Check(o) || !PyIndex_Check(o)) return false;
+    const Ref index = Ref::take(PyNumber_Index(o));
+    if (!index) return PyErr_Clear(), false;
+    if (!integer_bits(index.get(), bits)) return false;
+  }
+  if (t == DT::u1) {
+    word = bits != 0;
+  } else {
+    const int width = info(t).bytes * 8;
+    word = width == 64 ? bits : bits & ((uint64_t(1) << width) - 1);
+  }
+  return true;
+}
+
+bool pack_real(PyObject *o, DT t, uint64_t &word) {
+  double x;
+  if (PyFloat_Check(o)) {
+    x = PyFloat_AS_DOUBLE(o);
+  } else if (PyLong_CheckExact(o)) {
+    x = PyLong_AsDouble(o);
+    if (x == -1 && PyErr_Occurred()) return PyErr_Clear(), false;
+  } else {
+    const PyNumberMethods *number = Py_TYPE(o)->tp_as_number;
+    if (!number || !(number->nb_float || number->nb_index)) return false;
+    x = PyFloat_AsDouble(o);
+    if (x == -1 && PyErr_Occurred()) return PyErr_Clear(), false;
+  }
+  word = t == DT::f32   ? std::bit_cast<uint32_t>(float(x))
+         : t == DT::f64 ? std::bit_cast<uint64_t>(x)
+                        : fold::half(float(x)).bits;
+  return true;
+}
+
+bool pack_number(PyObject *o, DT t, uint64_t &word) { return is_real(t) ? pack_real(o, t, word) : pack_integer(o, t, word); }
+
+// Numbers of nested sequences in order; stops at the first that doesn't fit.
+bool flatten(PyObject *o, const ArgPlan &plan, size_t &at, std::vector<uint64_t> &out, int depth) {
+  if (at < plan.dtypes.size() && (depth > 0 || plan.dtypes.size() == 1)) {
+    uint64_t word;
+    if (pack_number(o, plan.dtypes[at], word)) return out.push_back(word), ++at, true;
+  }
+  if (depth > 2 || PyUnicode_Check(o) || PyBytes_Check(o)) return false;
+  const Ref list = Ref::take(PySequence_Fast(o, ""));
+  if (!list) return PyErr_Clear(), false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
+    const Ref item = Ref::share(PySequence_Fast_GET_ITEM(list.get(), i));
+    if (!flatten(item.get(), plan, at, out, depth + 1)) return false;
+  }
+  return true;
+}
+
+bool pack_scalars(PyObject *o, const Plan &p, const ArgPlan &a, uint64_t *words) {
+  std::vector<uint64_t> numbers;
+  numbers.reserve(a.dtypes.size());
+  size_t at = 0;
+  if (!flatten(o, a, at, numbers, 0) || at != a.dtypes.size()) return false;
+  for (uint32_t i = 0; i < a.count; ++i) {
+    const Target t = p.targets[a.first + i];
+    words[t.word] = numbers[t.part];
+  }
+  return true;
+}
+
+bool read_array(const ArgPlan &a, PyObject *o, ArrayArg &out) {
+  return (source_of(a.kind) == Source::nd ? read_ndarray(o, out) : read_numpy(o, out)) && out.kind == a.kind;
+}
+
+bool pack_array(PyObject *o, const Plan &p, const ArgPlan &a, uint64_t *words) {
+  ArrayArg array;
+  if (!read_array(a, o, array)) return false;
+  for (uint32_t i = 0; i < a.count; ++i) {
+    const Target t = p.targets[a.first + i];
+    words[t.word] = t.part == 0 ? array.address : uint64_t(array.shape[t.part - 1]);
+  }
+  return true;
+}
+
+bool fixed_fits(const ArgPlan &a, PyObject *o) { return a.by_value ? same_value(a.object->get().get(), o) : a.object->is(o); }
+
+ArgPlan parse_arg(PyObject *entry) {
+  if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) < 2) raise("TypeError", "an argument plan is a tuple (kind, ...), found " + type_name(entry));
+  const std::string_view tag = text(PyTuple_GET_ITEM(entry, 0));
+  PyObject *what = PyTuple_GET_ITEM(entry, 1);
+  ArgPlan a;
+  if (tag == "scalar") {
+    a.dtype = dtype_arg(what);
+  } else if (tag == "scalars") {
+    a.tag = ArgPlan::scalars;
+    const Items list = items_of(what, "scalars");
+    for (PyObject *t : list.items) a.dtypes.push_back(dtype_arg(t));
+  } else if (tag == "array") {
+    a.tag = ArgPlan::array;
+    a.kind = uint64_t(int_arg(what, "array kind"));
+    if (a.kind == 0) raise("ValueError", "array kind 0: the array was released");
+  } else if (tag == "template") {
+    a.tag = ArgPlan::fixed;
+    a.by_value = PyLong_Check(what) || PyFloat_Check(what) || PyUnicode_Check(what);
+    a.object = std::make_unique<Watched>(what);
+  } else {
+    raise("ValueError", "no argument plan '" + std::string(tag) + "': expected scalar, scalars, array or template");
+  }
+  return a;
+}
+
+size_t parts_of(const ArgPlan &a) {
+  switch (a.tag) {
+    case ArgPlan::scalar: return 1;
+    case ArgPlan::scalars: return a.dtypes.size();
+    case ArgPlan::array: return 1 + ndim_of(a.kind);
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words) {
+  Plan p;
+  const Items arg_list = items_of(args, "args"), word_list = items_of(words, "words");
+  for (PyObject *entry : arg_list.items) p.args.push_back(parse_arg(entry));
+  if (word_list.items.size() + QD_ARG_FIRST != n_words)
+    raise("ValueError", "the kernel takes " + std::to_string(n_words) + " words, of which " + std::to_string(QD_ARG_FIRST) +
+                            " are ours; found " + std::to_string(word_list.items.size()));
+  p.image.assign(n_words, 0);
+  std::vector<std::vector<Target>> targets(p.args.size());
+  uint32_t word = QD_ARG_FIRST;
+  for (PyObject *entry : word_list.items) {
+    if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) < 2) raise("TypeError", "a word is (\"arg\", index, part) or (\"buffer\", Buffer)");
+    const std::string_view tag = text(PyTuple_GET_ITEM(entry, 0));
+    PyObject *what = PyTuple_GET_ITEM(entry, 1);
+    if (tag == "buffer") {
+      p.image[word] = buffer_handle(what).buffer->address();
+      p.buffers.push_back(Ref::share(what));
+    } else {
+      const int64_t index = int_arg(what, "argument"), part = PyTuple_GET_SIZE(entry) > 2 ? int_arg(PyTuple_GET_ITEM(entry, 2), "part") : 0;
+      if (tag != "arg" || index < 0 || size_t(index) >= p.args.size() || part < 0 || size_t(part) >= parts_of(p.args[size_t(index)]))
+        raise("ValueError", "no such word: (" + std::string(tag) + ", " + std::to_string(index) + ", " + std::to_string(part) + ")");
+      targets[size_t(index)].push_back({uint32_t(part), word});
+    }
+    ++word;
+  }
+  for (size_t i = 0; i < p.args.size(); ++i) {
+    p.args[i].first = uint32_t(p.targets.size());
+    p.args[i].count = uint32_t(targets[i].size());
+    p.targets.insert(p.targets.end(), targets[i].begin(), targets[i].end());
+  }
+  return p;
+}
+
+int pack(const Plan &p, PyObject *const *args, uint64_t *words) {
+  std::memcpy(words, p.image.data(), p.image.size() * sizeof(uint64_t));
+  for (size_t i = 0; i < p.args.size(); ++i) {
+    const ArgPlan &a = p.args[i];
+    bool fits = true;
+    switch (a.tag) {
+      case ArgPlan::scalar: {
+        uint64_t word;
+        fits = pack_number(args[i], a.dtype, word);
+        for (uint32_t k = 0; fits && k < a.count; ++k) words[p.targets[a.first + k].word] = word;
+        break;
+      }
+      case ArgPlan::scalars: fits = pack_scalars(args[i], p, a, words); break;
+      case ArgPlan::array: fits = pack_array(args[i], p, a, words); break;
+      case ArgPlan::fixed: fits = fixed_fits(a, args[i]); break;
+    }
+    if (!fits) return int(i);
+  }
+  return -1;
+}
+
+std::string expected_type(const ArgPlan &a) {
+  switch (a.tag) {
+    case ArgPlan::scalar: return info(a.dtype).name;
+    case ArgPlan::scalars: return "a vector or matrix of " + std::to_string(a.dtypes.size()) + " numbers";
+    case ArgPlan::array: return "an array of the kind that this call was specialised for";
+    default: return "the template argument that this call was specialised for";
+  }
+}
+
+bool template_dead(const Plan &p) {
+  for (const ArgPlan &a : p.args)
+    if (a.object && !a.object->get()) return true;
+  return false;
+}
+
+int visit_plan(const Plan &p, visitproc visit, void *arg) {
+  for (const ArgPlan &a : p.args)
+    if (a.object)
+      if (const int r = a.object->visit(visit, arg)) return r;
+  for (const Ref &b : p.buffers) Py_VISIT(b.get());
+  return 0;
+}
+
+}  // namespace qd::py
