@@ -64,7 +64,7 @@ int dtype_of(PyObject *descr) {
 // Makes an array and compares what the structure says with what the array says.
 bool check_layout(PyObject *module) {
   const Ref list = owned(Py_BuildValue("((ddd)(ddd))", 1., 2., 3., 4., 5., 6.));
-  const Ref probe = owned(PyObject_CallMethod(module, "array", "O", list.get()));
+  const Ref probe = owned(PyObject_CallMethod(module, "array", "(O)", list.get()));
   const auto *a = reinterpret_cast<NumpyArray *>(probe.get());
   const Ref interface = attribute(probe.get(), "__array_interface__"), descr = attribute(probe.get(), "dtype");
   const Ref flags_object = attribute(probe.get(), "flags"), flags = attribute(flags_object.get(), "num");

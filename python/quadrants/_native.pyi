@@ -135,11 +135,17 @@ class Buffer:                                                # supports the buff
 class Executable:
     observations: dict[str, Any]                             # fields of core.hpp Observations
     n_tasks: int
+    n_words: int                                             # QD_ARG_FIRST + one per entry of KernelObject.add's `words`
+    def take_reports(self) -> tuple[list[tuple[int, int, int, list[int]]], bool, int]: ...
+    """([(site, task, iteration, bits of the values)], an assertion failed, records that were dropped); empties the buffer"""
 
 class NdarrayBase:
     """Raw C base of Ndarray classes: data address, dtype, shape, element shape and the kind id that calls compare."""
     def __init__(self, buffer: Buffer, dtype: DataType, shape: tuple[int, ...], element_shape: tuple[int, ...], has_grad: bool): ...
     shape: tuple[int, ...]
+    _buffer: Buffer | None
+    _kind: int                                               # what array_kind gives; 0 once released
+    def _release(self) -> None: ...                          # at reset: lets go of the memory, no call accepts it any more
 
 # Argument plan of one specialisation: one entry per Python parameter, in order.
 #   ("scalar", DataType)            a number, packed with the checks of language.md 2.7
@@ -151,9 +157,11 @@ class KernelObject:
     """The callable that @qd.kernel gives for a plain function: raw heap type with vectorcall, descriptor, weak references.
 
     A call looks for a specialisation whose guards hold and whose argument plan fits; when there is none it calls
-    `specialise(args, kwargs)`, which adds one with `add` and returns it. A repeated call runs no Python code.
+    `specialise(args, kwargs)`, which adds one with `add` and returns its index, or (index, arguments in order of parameters)
+    when keywords or defaults had to be placed. A repeated call runs no Python code. The result callback gets the bytes up to
+    the highest `output` slot.
     """
-    def __init__(self, primal: Any, specialise: Callable[[tuple, dict], int], n_params: int, names: tuple[str, ...]): ...
+    def __init__(self, primal: Any, specialise: Callable[[tuple, dict], int | tuple[int, tuple]], n_params: int, names: tuple[str, ...]): ...
     _primal: Any
     def add(self, executable: Executable, args: list[tuple], words: list[tuple], guards: Guards,
             result: Callable[[bytes], Any] | None, on_report: Callable[[Executable], None]) -> int: ...
