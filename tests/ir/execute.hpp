@@ -1,0 +1,48 @@
+// execute.hpp: runs compile units on a plugin that is given by its path, with nothing of the core's runtime in between, so that a
+// wrong result is the plugin's or the IR's.
+#pragma once
+#include <map>
+#include <memory>
+
+#include "core/ir/ir.hpp"
+
+namespace qd::ir::testing {
+
+struct Array {
+  Type type = Type::none;
+  std::vector<int64_t> extents;
+  std::string bytes;
+};
+
+// What the parameters of the units are bound to, by name.
+struct Memory {
+  std::map<std::string, Array> arrays;
+  std::map<std::string, uint64_t> scalars;  // bits
+  uint64_t random_key = 0;
+};
+
+struct ReportLine {
+  uint32_t site;
+  int64_t iteration;
+  std::vector<uint64_t> values;
+};
+
+struct Outcome {
+  std::vector<uint64_t> results;  // slots of the result buffer
+  std::vector<ReportLine> reports;
+  bool failed = false;
+};
+
+class Executor {
+ public:
+  explicit Executor(const std::string &plugin);  // throws std::runtime_error with the plugin's reason
+  ~Executor();
+  // Runs the units one after another as tasks 0, 1, ... of one launch. Arrays hold their new elements afterwards.
+  Outcome run(const std::vector<Unit> &tasks, Memory &memory);
+
+ private:
+  struct State;
+  std::unique_ptr<State> s_;
+};
+
+}  // namespace qd::ir::testing
