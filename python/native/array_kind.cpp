@@ -91,7 +91,7 @@ PyTypeObject *numpy_array_type() {
   return n.array;
 }
 
-Kind numpy_kind(int dtype, int nd, const int64_t *shape, bool readonly, bool contiguous) {
+ArrayKind numpy_kind(int dtype, int nd, const int64_t *shape, bool readonly, bool contiguous) {
   uint64_t total = 1;
   for (int i = 0; i < nd; ++i) total *= uint64_t(shape[i]);
   return {Source::numpy, DT(dtype < 0 ? 0 : dtype), dtype >= 0, uint8_t(nd), 0, {0, 0}, false, total < uint64_t(1) << 31, readonly, contiguous};

@@ -15,7 +15,7 @@ enum class Source : uint8_t { nd = 1, numpy = 2 };  // no kind is 0: that of a r
 
 // Kind id, from the lowest bit: source 2, dtype 4 (15: none of ours), ndim 4, element dims 2, element extents 12 each,
 // needs_grad 1, narrow 1 (fewer than 2^31 scalars), readonly 1, contiguous 1.
-struct Kind {
+struct ArrayKind {
   Source source;
   DT dtype;
   bool known_dtype;

@@ -25,7 +25,7 @@ int init(PyObject *o, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOp:NdarrayBase", const_cast<char **>(names), &buffer, &dtype, &shape, &element_shape, &has_grad))
       return -1;
     NdarrayObject *a = self(o);
-    Kind k{Source::nd, dtype_arg(dtype), true, 0, 0, {0, 0}, has_grad != 0, true, false, true};
+    ArrayKind k{Source::nd, dtype_arg(dtype), true, 0, 0, {0, 0}, has_grad != 0, true, false, true};
     const Items extents = items_of(shape, "shape"), element = items_of(element_shape, "element_shape");
     if (extents.items.size() > size_t(max_dims) || element.items.size() > 2)
       raise("ValueError", "an ndarray has at most 12 dimensions and 2 element dimensions");
