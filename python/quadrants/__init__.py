@@ -5,6 +5,7 @@ row per module, and `dir(quadrants)` is exactly these names. Names of ours that 
 they work, and `dir` does not show them.
 """
 
+import copyreg as _copyreg
 import sys as _sys
 from importlib import import_module as _import_module
 from typing import Any as _Any
@@ -74,6 +75,13 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return [*__all__, *(name for name in globals() if name.startswith("__"))]
+
+
+def _scalar_type(name: str) -> _native.DataType:
+    return getattr(_native, name)
+
+
+_copyreg.pickle(_native.DataType, lambda dtype: (_scalar_type, (dtype.name,)))  # copies are the same object
 
 
 def _banner() -> str:
