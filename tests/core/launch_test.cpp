@@ -1,0 +1,178 @@
+// launch_test.cpp: what a launch hands to the plugin.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "core/compile/compiler.hpp"
+#include "core/ir/ir.hpp"
+#include "tests/core/fake_backend.hpp"
+
+using namespace qd;
+using namespace qd::test;
+
+namespace {
+
+struct Rig {
+  std::shared_ptr<FakeBackend> backend = std::make_shared<FakeBackend>();
+  compile::CompilerConfig config;
+  std::unique_ptr<compile::Compiler> compiler;
+  std::shared_ptr<Executable> build(const std::string &text) {
+    if (!compiler)
+      compiler = std::make_unique<compile::Compiler>(backend, cache::make_memory_store(1 << 20), std::make_shared<ThreadPool>(1), config);
+    return compiler->compile(ir::parse(text));
+  }
+};
+
+const char carried[] = R"(func @carried($x: buf f32 1, $n: i32) {
+  %z = const.i32 0
+  %n = arg.i32 $n
+  %s = load.f32 $x, %z
+  operand %z, %n
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    store $x, %i, %s
+  }
+  %h = shape.i32 $x, 0
+  %two = const.i32 2
+  %m = mul.i32 %h, %two
+  operand %n, %m
+  parallel.i32 1, 0 {
+    %k = axis.i32 0
+    store $x, %k, %s
+  }
+  output 0, %s
+})";
+
+const char failing[] = R"(func @failing($n: i32, $x: field i32) {
+  %z = const.i32 0
+  %n = arg.i32 $n
+  operand %z, %n
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    operand %i
+    report 41, 1
+  }
+  store $x, %z, %n
+})";
+
+}  // namespace
+
+TEST(Launch, OneCallWithAllTasks) {
+  Rig rig;
+  rig.config.random_seed = 7;
+  const auto e = rig.build(carried);
+  ASSERT_EQ(e->n_words(), 4u + 2 + 1);
+  uint64_t words[7] = {0, 0, 0, 0, 0x1000, 50, uint64_t(uint32_t(30))};
+  e->launch(words);
+  e->launch(words);
+  EXPECT_EQ(rig.backend->launch_calls, 2);
+  ASSERT_EQ(rig.backend->launched.size(), 8u);
+  const auto &l = rig.backend->launched;
+  EXPECT_EQ(l[0].begin, 0);
+  EXPECT_EQ(l[0].end, 1);
+  EXPECT_EQ(l[1].end, 30);
+  EXPECT_EQ(l[2].end, 70) << "2 * 50 - 30";
+  EXPECT_EQ(l[0].words[QD_ARG_RANDOM], 7u);
+  EXPECT_EQ(l[4].words[QD_ARG_RANDOM], 7u | uint64_t(1) << 32) << "the launch number is the upper half";
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(l[i].ordinal, i);
+    EXPECT_EQ(l[i].words[QD_ARG_ORDINAL], i);
+    EXPECT_EQ(l[i].flags, 0u);
+    EXPECT_EQ(l[i].words[QD_ARG_RESULT], uint64_t(reinterpret_cast<uintptr_t>(e->result())));
+  }
+  // The array's address and extent reach the tasks that name it, and all use one scratch slot.
+  EXPECT_EQ(l[0].words[4], 0x1000u);
+  EXPECT_EQ(l[0].words[5], 50u);
+  EXPECT_EQ(l[0].words[6], l[1].words[4]);
+  EXPECT_EQ(l[3].words[4], l[1].words[4]);
+}
+
+TEST(Launch, NegativeExtentIsEmpty) {
+  Rig rig;
+  const auto e = rig.build(carried);
+  uint64_t words[7] = {0, 0, 0, 0, 0x1000, 1, uint64_t(uint32_t(-5))};
+  e->launch(words);
+  EXPECT_EQ(rig.backend->launched[1].end, 0);
+  EXPECT_EQ(rig.backend->launched[2].end, 7) << "2 * 1 - (-5)";
+}
+
+TEST(Launch, ReportsAreMappedToTheKernelsSites) {
+  Rig rig;
+  const auto e = rig.build(failing);
+  uint64_t words[6] = {0, 0, 0, 0, 9, 0x2000};
+  e->launch(words);
+  const auto &l = rig.backend->launched;
+  ASSERT_EQ(l.size(), 2u);
+  EXPECT_EQ(l[0].flags, 0u);
+  EXPECT_EQ(l[1].flags, QDB_LAUNCH_REPORTS) << "asks whether the task before it failed";
+  EXPECT_FALSE(e->has_reports());
+  auto *h = reinterpret_cast<QdReportHeader *>(l[0].words[QD_ARG_REPORT]);
+  struct { QdReportRecord r; uint64_t value; } record{{0, 0, 3, 1, 0}, 3};
+  std::memcpy(h + 1, &record, sizeof record);
+  h->used = sizeof record;
+  h->failed = 1;
+  ASSERT_TRUE(e->has_reports());
+  bool failed = false;
+  uint32_t dropped = 9;
+  const auto reports = e->take_reports(failed, dropped);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].site, 41u);
+  EXPECT_EQ(reports[0].iteration, 3);
+  EXPECT_EQ(reports[0].values, std::vector<uint64_t>{3});
+  EXPECT_TRUE(failed);
+  EXPECT_EQ(dropped, 0u);
+  EXPECT_FALSE(e->has_reports());
+  h->failed = 1;
+  e->launch(words);
+  EXPECT_EQ(h->failed, 0u) << "a launch begins without the failure of the one before";
+}
+
+TEST(Launch, ThreadsHaveTheirOwnMemory) {
+  Rig rig;
+  const auto e = rig.build(carried);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        uint64_t words[7] = {0, 0, 0, 0, uint64_t(0x1000 + t), 50, 30};
+        e->launch(words);
+      }
+    });
+  for (auto &t : threads) t.join();
+  ASSERT_EQ(rig.backend->launched.size(), 8u * 50 * 4);
+  std::map<uint64_t, uint64_t> scratch;  // by the array that a thread passed
+  for (size_t i = 0; i < rig.backend->launched.size(); i += 4) {
+    const auto &first = rig.backend->launched[i];
+    const auto [it, fresh] = scratch.emplace(first.words[4], first.words[6]);
+    EXPECT_EQ(it->second, first.words[6]);
+  }
+  std::set<uint64_t> distinct;
+  for (const auto &[array, address] : scratch) distinct.insert(address);
+  EXPECT_EQ(distinct.size(), 8u);
+}
+
+TEST(Launch, KernelWithoutTasks) {
+  Rig rig;
+  const auto e = rig.build("func @empty($n: i32) {\n  %n = arg.i32 $n\n}\n");
+  EXPECT_EQ(e->n_tasks(), 0u);
+  uint64_t words[5] = {};
+  e->launch(words);
+  EXPECT_EQ(rig.backend->launch_calls, 0);
+  EXPECT_EQ(rig.backend->compiles, 0);
+}
+
+TEST(Launch, CostIsPrinted) {
+  Rig rig;
+  rig.backend->keep_launches = false;
+  for (int tasks : {1, 16}) {
+    const auto e = rig.build(loops(tasks));
+    uint64_t words[6] = {0, 0, 0, 0, 0x1000, 100};
+    constexpr int n = 100000;
+    const auto t = std::chrono::steady_clock::now();
+    for (int i = 0; i < n; ++i) e->launch(words);
+    const double ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - t).count() / n;
+    std::cout << tasks << " tasks: " << ns << " ns a launch before the plugin\n";
+    EXPECT_EQ(rig.backend->buffers_alive, 0) << "such a kernel needs no memory of ours";
+  }
+}
