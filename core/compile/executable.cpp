@@ -28,9 +28,10 @@ class Loaded final : public Executable {
   uint32_t n_words() const override { return plan_.n_words; }
 
  private:
-  struct Move { uint32_t to, from, count; };         // block word <- kernel words
+  struct Move { uint32_t to, from; };                // block word <- kernel word
   struct Scratch { uint32_t to, offset; };
-  struct Varying { uint32_t task; };                 // its extent depends on the call
+  struct OneWord { uint32_t task, word, shift; };    // extent of a task: this word, as a number of 64 - shift bits
+  struct Computed { uint32_t task; };                // extent of a task: its program
 
   std::unique_ptr<Block> new_block() const;
   void bind(Block &, Arena &) const;
@@ -45,7 +46,8 @@ class Loaded final : public Executable {
   Block template_;
   std::vector<Move> moves_;
   std::vector<Scratch> scratch_;
-  std::vector<Varying> varying_;
+  std::vector<OneWord> one_word_;
+  std::vector<Computed> computed_;
   std::vector<uint32_t> first_word_;                 // of each task in the block
   bool reports_ = false;
   std::atomic<Block *> spare_{nullptr};
@@ -65,10 +67,12 @@ Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr
     l.end = t.extent.kind == split::ExtentKind::fixed ? t.extent.positions : 1;
     l.task_ordinal = ordinal;
     l.flags = (may_fail ? QDB_LAUNCH_REPORTS : 0) | (t.extent.kind == split::ExtentKind::unknown ? QDB_LAUNCH_RANGE_UNKNOWN : 0);
-    if (t.extent.kind == split::ExtentKind::one_word || t.extent.kind == split::ExtentKind::program) varying_.push_back({ordinal});
+    if (t.extent.kind == split::ExtentKind::one_word) one_word_.push_back({ordinal, t.extent.word, 64 - 8 * uint32_t(ir::info(t.extent.type).bytes)});
+    if (t.extent.kind == split::ExtentKind::program) computed_.push_back({ordinal});
     template_.launches.push_back(l);
     first_word_.push_back(word);
-    for (const auto &m : t.words) moves_.push_back({word + m.to, m.from, m.count});
+    for (const auto &m : t.words)
+      for (uint32_t i = 0; i < m.count; ++i) moves_.push_back({word + m.to + i, m.from + i});
     for (const auto &m : t.scratch) scratch_.push_back({word + m.to, m.offset});
     may_fail |= t.fails;
     reports_ |= t.reports;
@@ -105,9 +109,9 @@ void Loaded::launch(uint64_t *words) {
   uint64_t *to = block->words.data();
   const uint64_t key = arenas_->random_key();
   for (uint32_t w : first_word_) to[w + QD_ARG_RANDOM] = key;
-  for (const Move &m : moves_)
-    for (uint32_t i = 0; i < m.count; ++i) to[m.to + i] = words[m.from + i];
-  for (const Varying &v : varying_) {
+  for (const Move &m : moves_) to[m.to] = words[m.from];
+  for (const OneWord &w : one_word_) block->launches[w.task].end = std::max<int64_t>(int64_t(words[w.word] << w.shift) >> w.shift, 0);
+  for (const Computed &v : computed_) {
     QdbLaunch &l = block->launches[v.task];
     const int64_t n = split::positions(plan_.tasks[plan_.steps[v.task].task].extent, words);
     l.end = n < 0 ? 1 : n;
