@@ -38,6 +38,7 @@ class Parser {
   void function_header();
   void param();
   void body();
+  void close_names(bool reopen);
   bool record();  // true when it opened a region
   uint32_t operand(char letter, Op op);
   uint64_t constant(Type t);
@@ -54,6 +55,8 @@ class Parser {
   Builder builder_;
   Unit unit_;         // of raw text
   std::unordered_map<std::string_view, uint32_t> params_, values_;
+  std::vector<std::string_view> named_;  // in order, so that a region's end forgets its names
+  std::vector<size_t> scopes_;
   std::string name_;
 };
 
@@ -177,12 +180,22 @@ bool Parser::record() {
   if (at_ != words_.size()) fail("`" + std::string(words_[at_]) + "` is one operand too many for `" + std::string(o.name) + "`");
   const Val v = emit(op, t, arg);
   if (!result.empty() && !has_name(op)) fail("`" + std::string(o.name) + "` gives no value");
-  if (!result.empty() && !values_.insert_or_assign(result, v).second && !raw_) fail("a second value named `" + std::string(result) + "`");
+  if (brace) scopes_.push_back(named_.size());
+  if (result.empty()) return brace;
+  if (!values_.insert_or_assign(result, v).second && !raw_) fail("a second value named `" + std::string(result) + "`");
+  named_.push_back(result);
   return brace;
 }
 
+// Raw text keeps the names: using a value whose region is closed is one of the things it is there to say.
+void Parser::close_names(bool reopen) {
+  for (; named_.size() > scopes_.back(); named_.pop_back())
+    if (!raw_) values_.erase(named_.back());
+  if (!reopen) scopes_.pop_back();
+}
+
 void Parser::body() {
-  values_.clear();
+  values_.clear(), named_.clear(), scopes_.clear();
   uint32_t depth = 0;
   while (next_line()) {
     if (words_[0] != "}") {
@@ -194,6 +207,7 @@ void Parser::body() {
     if (depth == 0 && other) fail("`other` outside a region");
     if (depth == 0) return;
     if (!other) --depth;
+    close_names(other);
     emit(other ? Op::other : Op::end, Type::none, {0, 0, 0});
   }
   fail("expected `}`, found the end of the text");

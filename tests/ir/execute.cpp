@@ -167,7 +167,7 @@ void read_reports(const std::string &bytes, Outcome &out) {
   for (size_t at = sizeof h; at < sizeof h + h.used;) {
     QdReportRecord r;
     std::memcpy(&r, bytes.data() + at, sizeof r);
-    ReportLine line{r.site, r.iteration, std::vector<uint64_t>(r.n_values)};
+    ReportLine line{r.task, r.site, r.iteration, std::vector<uint64_t>(r.n_values)};
     at += sizeof r;
     if (r.n_values) std::memcpy(line.values.data(), bytes.data() + at, r.n_values * 8);
     at += r.n_values * 8;

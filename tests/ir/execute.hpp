@@ -22,7 +22,7 @@ struct Memory {
 };
 
 struct ReportLine {
-  uint32_t site;
+  uint32_t task, site;
   int64_t iteration;
   std::vector<uint64_t> values;
 };

@@ -182,8 +182,8 @@ std::vector<std::string> run_file(const std::string &text, const std::vector<std
     for (const std::vector<Unit> *tasks : {&f.tasks, static_cast<const std::vector<Unit> *>(&canon)}) {
       Memory m = f.memory;
       Outcome out = executor->run(*tasks, m);
-      if (tasks == &canon && canon.size() == 1)
-        for (ReportLine &r : out.reports) r.site = sites[0].at(r.site);
+      if (tasks == &canon)
+        for (ReportLine &r : out.reports) r.site = sites.at(r.task).at(r.site);
       compare(f, m, out, name + (tasks == &canon ? ", canonical: " : ": "), faults);
     }
   return faults;
