@@ -4,6 +4,7 @@ The callable itself is native and runs no Python code on a repeated call. When n
 `Kernel.specialise` for one: arguments are bound, the function is walked (frontend/), the result compiled and added with its
 guards.
 """
+import threading
 import time
 
 from quadrants._native import KernelObject
@@ -59,17 +60,32 @@ class Kernel:
         _check_annotated(self.signature, self.is_method)
         self.per_offload_cache_observations = PerOffloadCacheObservations()
         self.src_ll_cache_observations = SrcLlCacheObservations()
+        self.handed, self.hand_over = threading.local(), (-1, -1)  # see driver.call_with_copies
         self.callable = KernelObject(self, self.specialise, len(self.signature.names), tuple(self.signature.names))
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(self.callable, name, getattr(self, name))
+        self.callable.__wrapped__ = fn
 
-    def specialise(self, args: tuple, kwargs: dict) -> int:
-        """Compiles the kernel for these arguments and adds the specialisation; its index in the callable."""
+    def specialise(self, args: tuple, kwargs: dict) -> tuple[int, list]:
+        """Compiles the kernel for these arguments and adds the specialisation: its index in the callable, and the arguments
+        in the order of parameters."""
         from quadrants.lang.frontend import driver
 
         runtime = impl.get_runtime()
         context = runtime.require_context()
+        if kwargs.pop("qd_stream", None) is not None:
+            raise not_supported_yet("qd_stream")
+        values = self.signature.bind(args, kwargs)
+        if driver.needs_copies(self, values):
+            return driver.call_with_copies(self, values)
+        return self._compile(values, runtime, context), values
+
+    def _compile(self, values, runtime, context) -> int:
+        from quadrants.lang.frontend import driver
+
         began = time.perf_counter()
         impl.materialize()
-        walk = driver.walk(self, self.signature.bind(args, kwargs), runtime)
+        walk = driver.walk(self, values, runtime)
         if runtime.options.get("print_ir"):
             print(walk.builder.text(), flush=True)
         frontend_ms = (time.perf_counter() - began) * 1e3

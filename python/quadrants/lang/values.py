@@ -343,7 +343,7 @@ def store(w, place, value):
 
 
 def _fit(w, place, value):
-    if type(value) in SCALARS and type(place) is Elem:
+    if type(value) in SCALARS:
         return filled(w, place.n, place.m, place.ndim, value)
     if type(value) in (list, tuple):
         value = from_nested(w, value)

@@ -48,12 +48,11 @@ def _attribute(w, base, f):
 
 def call_target(w, node, target):
     try:
-        handler = SPECIAL.get(target)
-        if handler is not None:
-            return handler(w, node)
-        handler = PLAIN.get(target)
+        special, handler = SPECIAL.get(target), PLAIN.get(target)
     except TypeError:  # not hashable
-        handler = None
+        special = handler = None
+    if special is not None:
+        return special(w, node)
     if handler is not None:
         if not node.keywords and len(node.args) == 1 and type(node.args[0]) is not ast.Starred:
             return handler(w, ev(w, node.args[0]))
@@ -218,6 +217,12 @@ def inline(w, node, func, owner):
             f'Function "{func.__name__}" has a return type but does not have a return statement'
         )
     return result
+
+
+def call_with_values(w, target, args):
+    """Calls something inside the kernel with values instead of syntax nodes."""
+    node = ast.Call(func=ast.Constant(None), args=[ast.Starred(ast.Constant(tuple(args)))], keywords=[])
+    return call_target(w, ast.copy_location(node, w.source.tree), target)
 
 
 def resolve_types(t):

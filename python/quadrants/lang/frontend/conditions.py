@@ -94,8 +94,8 @@ def bool_op(w, node):
         return _python_bool(w, node, is_and)
     out = _operand(w, ev(w, node.values[0]), is_and)
     for right in node.values[1:]:
-        if type(out) is bool:
-            if out is not is_and:  # False and …, True or …
+        if type(out) is int or type(out) is bool:
+            if bool(out) is not is_and:  # False and …, True or …
                 return out
             out = _operand(w, ev(w, right), is_and)
         elif type(out) in MATRICES or not w.short_circuit or pure(w, right):
@@ -118,12 +118,19 @@ def _python_bool(w, node, is_and):
 
 
 def _operand(w, v, is_and):
-    if type(v) in MATRICES:
+    """Truth values as they are; of integers the value counts, as in Python: `5 and 6` is 6."""
+    if type(v) in MATRICES or (type(v) is Value and v.dtype.is_integral) or type(v) is int:
         return v
     return truth(w, v, "and" if is_and else "or")
 
 
+def _is_number(w, x):
+    return type(x) is int or (type(x) is Value and x.dtype is not w.u1)
+
+
 def _join(w, x, y, is_and):
+    if type(x) not in MATRICES and type(y) not in MATRICES and (_is_number(w, x) or _is_number(w, y)):
+        return w.b.select(w.b.as_bool(x), y if is_and else x, x if is_and else y)
     f = w.b.logical_and if is_and else w.b.logical_or
     if type(y) is bool and type(x) not in MATRICES:
         return x if y is is_and else y
@@ -132,8 +139,9 @@ def _join(w, x, y, is_and):
 
 def _branch(w, left, right, is_and):
     b = w.b
-    out = b.var(w.u1, left)
-    b.when(left if is_and else b.logical_not(left))
+    out = b.var(left.dtype, left)
+    cond = b.as_bool(left)
+    b.when(cond if is_and else b.logical_not(cond))
     w.runtime += 1
     b.set(out, _operand(w, ev(w, right), is_and))
     w.runtime -= 1

@@ -2,6 +2,7 @@
 
 A walk that learns that a name needs a variable (`NeedVariable`) starts again; each restart adds a name, so it ends.
 """
+import gc
 import struct
 
 import numpy as np
@@ -33,7 +34,18 @@ class Walk:
 
 
 def walk(kernel, values, runtime) -> Walk:
-    """Walks a kernel for the given argument values (in order of parameters)."""
+    """Walks a kernel for the given argument values (in order of parameters). The collector pauses: a walk makes many small
+    objects that all live until it ends, which would have it go over them again and again (a quarter of the time)."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _walk_until_settled(kernel, values, runtime)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _walk_until_settled(kernel, values, runtime):
     while True:
         w = Walker(kernel.name, runtime)
         try:
@@ -79,6 +91,60 @@ def _walk(w, kernel, values):
     return out
 
 
+# ----------------------------------------------------------------------------------------------- column-major arrays
+def _column_major(annotation, value):
+    return (
+        type(value) is np.ndarray
+        and value.flags.f_contiguous
+        and not value.flags.c_contiguous
+        and (annotation is NdarrayType or isinstance(annotation, NdarrayType))
+    )
+
+
+def needs_copies(kernel, values) -> bool:
+    """Whether an argument is a column-major NumPy array: the kernel then runs on row-major copies."""
+    return any(map(_column_major, kernel.signature.types, values))
+
+
+class _Copied:
+    """Stands for all arguments of a call that ran on copies."""
+
+
+_COPIED = _Copied()
+
+
+def call_with_copies(kernel, values):
+    """Runs the call on row-major copies, copies back what isn't read-only, and answers with a specialisation that does
+    nothing but hand the result over."""
+    copies = [
+        np.ascontiguousarray(v) if _column_major(t, v) else v for t, v in zip(kernel.signature.types, values)
+    ]
+    result = kernel.callable(*copies)
+    for v, c in zip(values, copies):
+        if c is not v and v.flags.writeable:
+            v[...] = c
+    kernel.handed.value = result
+    return _hand_over(kernel, len(values)), [_COPIED] * len(values)
+
+
+def _hand_over(kernel, count) -> int:
+    """The specialisation that computes nothing and gives `kernel.handed.value`; made once per runtime."""
+    runtime = impl.get_runtime()
+    if kernel.hand_over[0] != runtime.epoch:
+        builder = _native.Builder(kernel.name, runtime.default_ip, runtime.default_fp, True, False)
+        builder.output(0, builder.const(0))
+        index = kernel.callable.add(
+            runtime.require_context().compile(builder),
+            [("template", _COPIED)] * count,
+            [],
+            _native.Guards(),
+            lambda raw: kernel.handed.__dict__.pop("value"),
+            None,
+        )
+        kernel.hand_over = (runtime.epoch, index)
+    return kernel.hand_over[1]
+
+
 # --------------------------------------------------------------------------------------------------------- parameters
 def _parameter(w, kernel, plan, k, name, annotation, value):
     if annotation is None:
@@ -89,6 +155,7 @@ def _parameter(w, kernel, plan, k, name, annotation, value):
         return _array(w, kernel, plan, k, name, annotation, value)
     if isinstance(annotation, DataType) or annotation in (int, float, bool):
         dtype = cook_dtype(annotation)
+        _check_number(kernel, k, name, dtype, value)
         plan.append(("scalar", dtype))
         w.words.append(("arg", k, 0))
         return w.b.scalar_param(dtype, name)
@@ -98,6 +165,18 @@ def _parameter(w, kernel, plan, k, name, annotation, value):
         f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a vector or "
         "matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
     )
+
+
+def _check_number(kernel, k, name, dtype, value):
+    """The documented refusal before anything is compiled. What else a number may be is decided when it is packed."""
+    real = isinstance(value, (float, np.floating))
+    if (real and not dtype.is_real) or isinstance(value, (str, bytes, list, tuple, dict, np.ndarray)) or value is None:
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            return
+        raise QuadrantsRuntimeTypeError(
+            f"Argument ({k},) (type={type(value)}) cannot be converted into required type {dtype} (parameter '{name}' of "
+            f"kernel '{kernel.name}')"
+        )
 
 
 def _owner(plan, kernel, value):

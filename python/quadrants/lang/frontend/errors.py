@@ -47,7 +47,7 @@ def located(error: Exception, frames) -> Exception:
         if at is not None:
             text += place(source, at)
     message = error.msg if isinstance(error, ex.QuadrantsSyntaxError) and getattr(error, "msg", None) else str(error)
-    if isinstance(error, (_OURS, ex.QuadrantsRuntimeError)):
+    if isinstance(error, _OURS):
         return type(error)("\n" + text + message)
     if isinstance(error, KeyError):
         message = f"KeyError: {error}"

@@ -24,6 +24,7 @@ from quadrants.lang.values import (
     describe,
     elements,
     load,
+    make,
     scalar2,
     unary,
 )
@@ -357,10 +358,23 @@ def subscript_of(w, x, node):
     if type(x) in SCALARS or type(x) is Var:
         raise QuadrantsTypeError(f"a scalar of type {describe(w, x)} cannot be indexed")
     if isinstance(x, (list, tuple, dict, range, str, np.ndarray)):
-        return w.wrap(_python_item(w, x, ev(w, node.slice)))
-    if isinstance(x, Value):
-        raise QuadrantsTypeError("a scalar cannot be indexed")
+        index = ev(w, node.slice)
+        if type(index) is Value and w.known(index) is None and type(x) in (list, tuple):
+            table = _as_table(w, x)
+            if table is not None:
+                return matrices.subscript_at(w, table, index, node)
+        return w.wrap(_python_item(w, x, index))
     return w.wrap(x[ev(w, node.slice)])
+
+
+def _as_table(w, x):
+    """A short list of scalars as a vector, so that a run-time index can pick from it; None for other lists."""
+    if not 0 < len(x) <= 64:
+        return None
+    if all(type(e) is Var for e in x):
+        return MatVar(len(x), 1, 1, list(x))
+    values = [load(w, e) for e in x]
+    return make(w, len(x), 1, 1, values) if all(type(e) in SCALARS for e in values) else None
 
 
 def _python_item(w, x, index):

@@ -14,7 +14,7 @@ from quadrants.lang import ops, static
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import access, matrices, reports
 from quadrants.lang.frontend.access import Acc
-from quadrants.lang.frontend.calls import PLAIN, SPECIAL, _need_place, arguments, call_target
+from quadrants.lang.frontend.calls import PLAIN, SPECIAL, _need_place, arguments, call_with_values
 from quadrants.lang.frontend.exprs import iterate
 from quadrants.lang.frontend.loops import Grouped, Range, bound
 from quadrants.lang.frontend.table import ev, ref
@@ -266,17 +266,11 @@ def listed(f):
 
 
 def map_(w, f, *xs):
-    return [_apply(w, f, items) for items in zip(*[iterate(w, x) for x in xs])]
+    return [call_with_values(w, f, items) for items in zip(*[iterate(w, x) for x in xs])]
 
 
 def filter_(w, f, xs):
-    return [x for x in iterate(w, xs) if _apply(w, f, (x,))]
-
-
-def _apply(w, f, args):
-    node = ast.copy_location(ast.Call(func=ast.Constant(None), args=[ast.Starred(ast.Constant(tuple(args)))], keywords=[]),
-                             w.source.tree)
-    return call_target(w, node, f)
+    return [x for x in iterate(w, xs) if call_with_values(w, f, (x,))]
 
 
 def random_(w, dtype=float):

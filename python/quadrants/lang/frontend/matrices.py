@@ -64,7 +64,11 @@ def _axis(w, x, index, size):
 
 def subscript(w, x, node):
     """x[i], x[i, j], x[a:b, j] of a vector, matrix or an element of that kind: a place where x is one."""
-    index = ev(w, node.slice)
+    return subscript_at(w, x, ev(w, node.slice), node)
+
+
+def subscript_at(w, x, index, node):
+    """The same at an evaluated index."""
     index = index if type(index) is tuple else (index,)
     if any(type(i) in MATRICES for i in index):
         index = tuple(e for i in index for e in (elements(w, i) if type(i) in MATRICES else [i]))
@@ -135,10 +139,9 @@ def _rows(w, x):
 
 def matmul(w, x, y):
     x, y = _rows(w, x), _rows(w, y)
-    if x.ndim == 1 and y.ndim == 2:
-        raise QuadrantsTypeError(
-            f"unsupported operand type(s) for '@': '{describe(w, x)}' and '{describe(w, y)}': a vector stands on the right"
-        )
+    if x.ndim == 1 and y.ndim == 2 and x.n == y.n:  # a row vector
+        row = matmul(w, _reshape(x, 1, x.n, 2), y)
+        return _reshape(row, row.m, 1, 1)
     if x.ndim == 1 or x.m != y.n:
         raise QuadrantsTypeError(f"unsupported operand type(s) for '@': '{describe(w, x)}' and '{describe(w, y)}'")
     n, k, m = x.n, x.m, y.m

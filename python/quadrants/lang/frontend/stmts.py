@@ -24,6 +24,7 @@ from quadrants.lang.values import (
     cast,
     describe,
     dtype_of,
+    element_dtype,
     elements,
     from_nested,
     load,
@@ -151,6 +152,8 @@ def _new_binding(w, name, v):
         return v if once else variable(w, v)
     if kind is Big:
         return variable(w, v)
+    if kind is list and w.source.stores.get(name, 1) > 1:
+        return [_new_binding(w, name, e) for e in v]  # its elements are assigned
     return v
 
 
@@ -336,13 +339,20 @@ def cast_result(w, v, declared):
             raise QuadrantsCompilationError(f"the function returns {got} values, its annotation names {len(declared)}")
         return tuple(cast_result(w, p, d) for p, d in zip(v, declared))
     if isinstance(declared, DataType):
-        if type(v) not in SCALARS:
-            raise QuadrantsRuntimeTypeError(f"Return value of type '{describe(w, v)}' cannot be converted to '{declared}'")
+        if type(v) not in SCALARS or (w.is_kernel and declared.is_integral and dtype_of(w, v).is_real):
+            raise _bad_return(w, v, declared)
         return w.b.cast(v, declared)
+    if type(v) in MATRICES and w.is_kernel and declared.dtype is not None:
+        if declared.dtype.is_integral and element_dtype(w, v).is_real:
+            raise _bad_return(w, v, declared)
     try:
         return matrices.to_type(w, v, declared)
-    except QuadrantsTypeError as e:
-        raise QuadrantsRuntimeTypeError(f"Return value does not fit its annotation: {e}") from None
+    except QuadrantsTypeError:
+        raise _bad_return(w, v, declared) from None
+
+
+def _bad_return(w, v, declared):
+    return QuadrantsRuntimeTypeError(f"Return (type={describe(w, v)}) cannot be converted into required type {declared}")
 
 
 def _kernel_return(w, node):

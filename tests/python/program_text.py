@@ -1,0 +1,26 @@
+"""Kernels written as text in a table: loaded as a notebook cell would be, so that they have source."""
+import itertools
+import linecache
+import textwrap
+
+import quadrants as qd
+
+_count = itertools.count()
+
+
+def load(text: str, **names):
+    """Namespace of a program; `qd`, `np` and `names` are defined in it."""
+    import numpy as np
+
+    text = textwrap.dedent(text)
+    file = f"<program-{next(_count)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    space = {"__name__": "program", "qd": qd, "np": np, **names}
+    exec(compile(text, file, "exec"), space)  # noqa: S102 - text of this suite
+    return space
+
+
+def kernel_of(expression: str, params: str, returns: str, before: str = "", **names):
+    """A kernel `k(params) -> returns` that gives the value of an expression, after the lines of `before`."""
+    body = textwrap.indent(textwrap.dedent(before), "    ") + f"    return {expression}\n"
+    return load(f"@qd.kernel\ndef k({params}) -> {returns}:\n{body}", **names)["k"]

@@ -1,0 +1,103 @@
+"""Atomic functions: the old value, the new element; on fields, arrays, vectors and local variables."""
+import numpy as np
+import pytest
+from program_text import load
+
+import quadrants as qd
+
+ROWS = [
+    # function, element before, operand, element after
+    ("add", 5, 3, 8), ("sub", 5, 3, 2), ("mul", 5, 3, 15), ("min", 5, 3, 3), ("max", 5, 3, 5), ("and", 6, 3, 2), ("or", 6, 3, 7),
+    ("xor", 6, 3, 5), ("exchange", 5, 3, 3),
+]  # fmt: skip
+TARGETS = {"field": "x[None]", "array": "a[1]", "component": "v[None][1]", "local": "s", "local vector": "w[1]"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name, before, operand, after", ROWS)
+def test_function(arch, name, before, operand, after, target):
+    x, v, a = qd.field(qd.i32, shape=()), qd.Vector.field(2, qd.i32, shape=()), np.zeros(2, np.int32)
+    place = TARGETS[target]
+    text = f"""
+    @qd.kernel
+    def k(a: qd.types.NDArray[qd.i32, 1], n: qd.i32) -> qd.types.vector(2, qd.i32):
+        s = 0
+        w = qd.Vector([0, 0])
+        {place} = {before}
+        old = qd.atomic_{name}({place}, n)
+        return qd.Vector([old, {place}])
+    """
+    assert load(text, x=x, v=v)["k"](a, operand).to_list() == [before, after]
+
+
+def test_compare_and_swap(arch):
+    @qd.kernel
+    def k(a: qd.types.NDArray[qd.i32, 1]) -> qd.types.vector(2, qd.i32):
+        p = qd.atomic_cas(a[0], 5, 9)
+        q = qd.atomic_cas(a[1], 4, 9)
+        return qd.Vector([p, q])
+
+    a = np.array([5, 5], np.int32)
+    assert k(a).to_list() == [5, 5] and a.tolist() == [9, 5]
+
+
+@pytest.mark.parametrize("dtype", ["i32", "i64", "u32", "f32", "f64"])
+def test_sums_from_many_iterations(arch, dtype):
+    t = getattr(qd, dtype)
+    f = qd.field(t, shape=3)
+
+    @qd.kernel
+    def k(n: qd.i32):
+        for i in range(n):
+            f[0] += i
+            f[1] -= 1
+            qd.atomic_max(f[2], i)
+
+    f[1] = 3000
+    k(2000)
+    assert f.to_numpy().tolist() == [1999000, 1000, 1999]
+
+
+def test_vectors_fan_out(arch):
+    f = qd.Vector.field(2, qd.f32, shape=())
+
+    @qd.kernel
+    def k():
+        for i in range(10):
+            qd.atomic_add(f[None], qd.Vector([1.0, 2.0]))
+            f[None] += 1.0
+
+    k()
+    assert f[None].to_list() == [20.0, 30.0]
+
+
+def test_tickets_are_unique(arch):
+    @qd.kernel
+    def k(count: qd.types.NDArray[qd.i32, 1], seen: qd.types.NDArray[qd.i32, 1]):
+        for i in range(seen.shape[0]):
+            seen[qd.atomic_add(count[0], 1)] = 1
+
+    count, seen = np.zeros(1, np.int32), np.zeros(5000, np.int32)
+    k(count, seen)
+    assert count[0] == 5000 and seen.all()
+
+
+ERRORS = [
+    ("qd.atomic_add(x, 1)", "QuadrantsSyntaxError", "index it"),
+    ("qd.atomic_and(y[None], 1)", "QuadrantsTypeError", "integers"),
+    ("qd.atomic_cas(y[None], 1.0, 2.0)", "QuadrantsTypeError", "integers"),
+    ("qd.atomic_add(1 + 2, 1)", "QuadrantsSyntaxError", "target"),
+    ("qd.volatile_load(1)", "QuadrantsSyntaxError", "target"),
+]
+
+
+@pytest.mark.parametrize("statement, error, message", ERRORS)
+def test_refused(arch, statement, error, message):
+    x, y = qd.field(qd.i32, shape=()), qd.field(qd.f32, shape=())
+    with pytest.raises(getattr(qd, error), match=message):
+        load(f"@qd.kernel\ndef k():\n    {statement}\n", x=x, y=y)["k"]()
+
+
+def test_outside_kernels():
+    with pytest.raises(qd.QuadrantsSyntaxError, match="inside kernels"):
+        qd.atomic_add(1, 2)

@@ -1,0 +1,216 @@
+"""Errors of the front end: class, text, the line in the user's file and the caret under the expression."""
+import numpy as np
+import pytest
+from program_text import load
+
+import quadrants as qd
+from quadrants.lang.exception import QuadrantsIndexError
+
+E, S, T, N, X = (
+    qd.QuadrantsCompilationError, qd.QuadrantsSyntaxError, qd.QuadrantsTypeError, qd.QuadrantsNameError, QuadrantsIndexError,
+)  # fmt: skip
+
+# Body of a kernel k(a: NDArray[i32, 2], n: i32, x: f32); the error; a part of its text; the text that the carets mark.
+ROWS = [
+    ("return_me = foo", N, 'Name "foo" is not defined', "foo"),
+    ("b = a[1]", X, "Array with dim 2 accessed with indices of dim 1", "a[1]"),
+    ("b = a[x, 1]", T, "indices must be integers", "a[x, 1]"),
+    ("b = a[-1, 0]", S, "Negative indices are not supported", "a[-1, 0]"),
+    ("n = 3", S, 'Kernel argument "n" is immutable in the kernel', None),
+    ("n += 3", S, 'Kernel argument "n" is immutable in the kernel', None),
+    ("b: qd.f32 = 1.0\nb: qd.i32 = 2", S, "annotated with another type", None),
+    ("b, c = 1, 2, 3", S, "The number of targets is not equal to value length", None),
+    ("b = 3000000000", T, "Integer literal 3000000000 exceeded the range of default_ip: i32", "3000000000"),
+    ("b = x & 1", T, "unsupported operand type(s) for '&': 'f32' and 'i32'", "x & 1"),
+    ("b = ~x", T, "takes integral inputs only, however 'f32' is provided", "~x"),
+    ("b = not x", T, "takes integral inputs only, however 'f32' is provided", "not x"),
+    ("b = qd.sin(n)", T, "'sin' takes real inputs only", "qd.sin(n)"),
+    ("b = 2 ** -1", T, "Negative exponent in pow(int, int) is not allowed", "2 ** -1"),
+    ("if x:\n    pass", T, "`if` conditions must be an integer; found f32", None),
+    ("while x:\n    pass", T, "`while` conditions must be an integer; found f32", None),
+    ("v = qd.Vector([1, 2])\nif v == v:\n    pass", ValueError, "ambiguous", None),
+    ("v = qd.Vector([1, 2])\nb = 1 if v == v else 0", S, 'Please use "qd.select" instead', None),
+    ("v = qd.Vector([1, 2]) + qd.Vector([1, 2, 3])", T, "Cannot broadcast tensor to tensor", None),
+    ("v = qd.Vector([1, 2])\nv = qd.Vector([1, 2, 3])", T, "cannot assign '[Tensor (3) i32]' to '[Tensor (2) i32]'", None),
+    ("v = qd.Vector([1, 2])\nb = v.z", S, "vec2 only has attributes=('x', 'y'), got=('z',)", "v.z"),
+    ("v = qd.Vector([1, 2])\nb = v[2]", X, "out of range", "v[2]"),
+    ("v = qd.Vector([1, 2])\nb = v[0, 0]", X, "Expected 1 indices, got 2.", "v[0, 0]"),
+    ("v = qd.Vector([1, 2])\nb = v.transpose()", E, "outer_product", "v.transpose()"),
+    ("for i in range(1, 5, 2):\n    pass", S, "Range should have 1 or 2 arguments, found 3", "range(1, 5, 2)"),
+    ("for i in range(x):\n    pass", T, "`range` takes integers, found 'f32'", "range(x)"),
+    ("for i in qd.ndrange(2, 2):\n    pass", S, "not equal to the dimension of the ndrange", None),
+    ("for i in a:\n    pass", X, "Number of struct-for indices does not match", None),
+    ("for i in n:\n    pass", TypeError, "Cannot loop over the object", None),
+    ("for i in range(3):\n    break", S, "Cannot break in the outermost loop", None),
+    ("for i in range(3):\n    pass\nelse:\n    pass", S, "'else' clause for 'for' not supported", None),
+    ("while n > 0:\n    pass\nelse:\n    pass", S, "'else' clause for 'while' not supported", None),
+    ("i = 0\nfor i in range(3):\n    pass", S, "Variable 'i' is already declared in the outer scope", None),
+    ("for i in qd.static(range(3)):\n    if n > i:\n        break", S, "You are trying to `break` a static `for` loop", "break"),
+    ("for i in qd.static(range(n)):\n    pass", ValueError, "Input to qd.static must be compile-time constants", "range(n)"),
+    ("b = qd.static(n + 1)", ValueError, "Input to qd.static must be compile-time constants", None),
+    ("qd.static_assert(1 > 2, 'no good')", AssertionError, "no good", None),
+    ("qd.static_assert(n > 2)", T, "Static assert with non-static condition", None),
+    ("b = n in (1, 2)", S, '"in" is only supported inside `qd.static`', "n in (1, 2)"),
+    ("b = a is None", S, '"is" is only supported inside `qd.static`', "a is None"),
+    ("def f():\n    pass", S, "Function definition is not allowed", None),
+    ("b = lambda y: y", S, 'Unsupported node "Lambda"', "lambda y: y"),
+    ("b = {1, 2}", S, 'Unsupported node "Set"', "{1, 2}"),
+    ("try:\n    pass\nexcept ValueError:\n    pass", S, 'Unsupported node "Try"', None),
+    ("import os", S, 'Unsupported node "Import"', "import os"),
+    ("del n", S, 'Unsupported node "Delete"', "del n"),
+    ("raise ValueError()", S, 'Unsupported node "Raise"', "raise ValueError()"),
+    ("with qd.stream_parallel():\n    pass", S, "is not supported yet", None),
+    ("b = qd.f32(1)", T, "Integer literals must be annotated with a integer type", "qd.f32(1)"),
+    ("b = qd.i32(1.5)", T, "Floating-point literals must be annotated with a floating-point type", "qd.i32(1.5)"),
+    ("b = qd.i32(1, 2)", S, "A primitive type can only decorate a single expression.", "qd.i32(1, 2)"),
+    ("import_me = math.sin(x)", T, "Did you mean to use `qd.sin` instead of `math.sin`?", "math.sin(x)"),
+    ("other()", S, "Kernels cannot call other kernels", "other()"),
+    ("b = helper(1)", S, "Missing argument 'y'.", "helper(1)"),
+    ("b = helper(1, 2, 3)", S, "Too many arguments. Expected (x, y)", "helper(1, 2, 3)"),
+    ("b = helper(1, x=2)", S, "Multiple values for argument 'x'.", "helper(1, x=2)"),
+    ("b = helper(1, y=2, c=3)", S, "Unexpected argument 'c'.", "helper(1, y=2, c=3)"),
+    ("b = qd.svd(n)", S, "qd.svd is not supported yet", "qd.svd(n)"),
+    ("b = qd.activate(n)", S, "qd.activate is not supported yet", "qd.activate(n)"),
+    ("b = 5(n)", T, "not callable", "5(n)"),
+    ("a = 1", S, 'Kernel argument "a" is immutable', None),
+    ("N = N + 1", S, "cannot be assigned", None),
+]
+HEAD = """import math
+N = [1]
+@qd.kernel
+def other():
+    pass
+@qd.func
+def helper(x, y):
+    return x + y
+@qd.kernel
+def k(a: qd.types.NDArray[qd.i32, 2], n: qd.i32, x: qd.f32):
+"""
+
+
+@pytest.mark.parametrize("body, error, message, marked", ROWS)
+def test_error(init, body, error, message, marked):
+    init(print_full_traceback=False)
+    if body.startswith("N = N"):
+        error, message = E, ""
+    k = load(HEAD + "".join(f"    {line}\n" for line in body.splitlines()))["k"]
+    with pytest.raises(E) as caught:
+        k(np.zeros((2, 2), np.int32), 2, 1.5)
+    text = str(caught.value)
+    assert isinstance(caught.value, error), (type(caught.value), text)
+    assert message in text
+    assert "in k:" in text and 'File "<program-' in text
+    if marked is not None:
+        lines = text.splitlines()
+        carets = next(k for k, line in enumerate(lines) if line.strip() and not line.strip("^ "))
+        start = lines[carets].index("^")
+        assert lines[carets - 1][start : start + lines[carets].count("^")] == marked
+
+
+def test_line_and_chain_of_calls(arch):
+    """The position is that of the file, and the calls that led there come first."""
+    program = load(
+        """
+
+        @qd.func
+        def inner(v):
+            return v.w
+
+        @qd.func
+        def outer(v):
+            return inner(v) + 1
+
+        @qd.kernel
+        def k() -> qd.i32:
+            v = qd.Vector([1, 2])
+            return outer(v)
+        """
+    )
+    with pytest.raises(qd.QuadrantsSyntaxError) as caught:
+        program["k"]()
+    text = str(caught.value)
+    at = [text.index(f"line {line}, in {name}:") for line, name in ((14, "k"), (9, "outer"), (5, "inner"))]
+    assert at == sorted(at)
+
+
+def test_wrapping_of_other_errors(init):
+    def explode():
+        raise KeyError("gone")
+
+    k = load("@qd.kernel\ndef k():\n    x = qd.static(explode())\n", explode=explode)["k"]
+    init(print_full_traceback=False)
+    with pytest.raises(qd.QuadrantsCompilationError, match="gone"):
+        k()
+    init(print_full_traceback=True)
+    with pytest.raises(KeyError) as caught:
+        k()
+    assert not isinstance(caught.value, qd.QuadrantsCompilationError)
+
+
+DECORATION = [
+    ("@qd.kernel\ndef k(a):\n    pass", "Invalid type annotation"),
+    ("@qd.kernel\ndef k(*a):\n    pass", "variable positional"),
+    ("@qd.kernel\ndef k(**a):\n    pass", "variable keyword"),
+    ("@qd.kernel\ndef k(a: qd.i32 = 1):\n    pass", "default values"),
+    ("@qd.kernel\ndef k(*, a: qd.i32):\n    pass", "keyword parameters"),
+    ("@qd.kernel\ndef k(a: qd.i32, /):\n    pass", "positional-only"),
+    ("@qd.kernel(checkpoints=True)\ndef k():\n    pass", "graph=True"),
+    ("@qd.kernel(graph=True)\ndef k():\n    pass", "not supported yet"),
+    ("@qd.real_func\ndef f(x: qd.i32) -> qd.i32:\n    return x", "not supported yet"),
+]
+
+
+@pytest.mark.parametrize("program, message", DECORATION)
+def test_refused_at_decoration(program, message):
+    with pytest.raises(qd.QuadrantsSyntaxError, match=message):
+        load(program)
+
+
+ARGUMENTS = [
+    ("a: qd.i32", (1.5,), qd.QuadrantsRuntimeTypeError, "cannot be converted into required type i32"),
+    ("a: qd.i32", ("1",), qd.QuadrantsRuntimeTypeError, "cannot be converted into required type i32"),
+    ("a: qd.i32", (), qd.QuadrantsSyntaxError, "Missing argument 'a'."),
+    ("a: qd.i32", (1, 2), qd.QuadrantsSyntaxError, "Too many arguments"),
+    ("a: qd.types.ndarray()", (3,), qd.QuadrantsRuntimeTypeError, "Invalid type for argument a, got 3"),
+    ("a: qd.types.NDArray[qd.f32, 1]", (np.zeros(3),), ValueError, "required array has dtype=f32"),
+    ("a: qd.types.NDArray[qd.f64, 2]", (np.zeros(3),), ValueError, "required array has ndim=2"),
+    ("a: qd.types.ndarray()", (np.zeros((4, 4))[:, 1],), ValueError, "contiguous"),
+    ("a: 'nonsense'", (1,), qd.QuadrantsSyntaxError, "nonsense"),
+    ("a: dict", (1,), qd.QuadrantsSyntaxError, "Invalid type annotation"),
+]
+
+
+@pytest.mark.parametrize("params, args, error, message", ARGUMENTS)
+def test_refused_arguments(arch, params, args, error, message):
+    k = load(f"@qd.kernel\ndef k({params}):\n    pass\n")["k"]
+    with pytest.raises(error, match=message.replace("[", r"\[")):
+        k(*args)
+
+
+def test_ndarray_as_template(arch):
+    k = load("@qd.kernel\ndef k(a: qd.template()):\n    pass\n")["k"]
+    with pytest.raises(qd.QuadrantsRuntimeTypeError, match="Ndarray shouldn't be passed in via"):
+        k(qd.ndarray(qd.i32, shape=3))
+
+
+def test_writes_to_read_only_arrays(arch):
+    a = np.zeros(3, np.int32)
+    a.flags.writeable = False
+    k = load("@qd.kernel\ndef k(a: qd.types.ndarray()):\n    for i in a:\n        a[i] = 1\n")["k"]
+    with pytest.raises(ValueError, match="read-only"):
+        k(a)
+
+
+def test_no_source():
+    space = {"qd": qd}
+    exec("@qd.kernel\ndef k():\n    pass\n", space)  # noqa: S102
+    qd.init(arch="reference", offline_cache=False)
+    with pytest.raises(qd.QuadrantsSyntaxError, match="source code of \"k\" is not available"):
+        space["k"]()
+    qd.reset()
+
+
+def test_too_large_capture(arch):
+    k = load("@qd.kernel\ndef k():\n    x = T[0]\n", T=np.zeros(100000))["k"]
+    with pytest.raises(qd.QuadrantsTypeError, match="pass it as an argument"):
+        k()

@@ -1,0 +1,131 @@
+"""Captured values: what changed between two calls takes effect, what didn't change compiles nothing."""
+import numpy as np
+import pytest
+from program_text import load
+
+import quadrants as qd
+
+# name: (lines before the kernel, expression, change, value before, value after)
+ROWS = {
+    "int": ("N = 3", "N", "N = 4", 3, 4),
+    "float": ("X = 0.5", "X * 2.0", "X = 1.5", 1, 3),
+    "bool": ("FLAG = True", "1 if qd.static(FLAG) else 2", "FLAG = False", 1, 2),
+    "type": ("N = 3", "N / 2 * 10", "N = 5.0", 15, 25),
+    "string": ("MODE = 'fast'", "1 if qd.static(MODE == 'fast') else 2", "MODE = 'slow'", 1, 2),
+    "function": (
+        "@qd.func\ndef f(x):\n    return x + 1\n@qd.func\ndef g(x):\n    return x + 10\nF = f", "F(1)", "F = g", 2, 11,
+    ),
+    "in a function": ("N = 3\n@qd.func\ndef f(x):\n    return x + N", "f(1)", "N = 7", 4, 8),
+    "attribute": ("class C:\n    n = 3\nc = C()", "c.n", "c.n = 5", 3, 5),
+    "nested attribute": ("class C:\n    pass\nc = C()\nc.d = C()\nc.d.n = 3", "c.d.n", "c.d.n = 5", 3, 5),
+    "rebound owner": ("class C:\n    n = 3\nc = C()", "c.n", "d = C()\nd.n = 8\nc = d", 3, 8),
+    "list": ("L = [1, 2]", "L[0] + L[1]", "L[1] = 5", 3, 6),
+    "list grows": ("L = [1, 2]", "len(L)", "L.append(5)", 2, 3),
+    "dict": ("D = {'a': 1}", "D['a']", "D['a'] = 4", 1, 4),
+    "array": ("A = np.array([1, 2])", "A[1]", "A[1] = 9", 2, 9),
+    "matrix": ("M = qd.Vector([1, 2])", "M[1]", "M[1] = 9", 2, 9),
+    "builtin shadowed": ("", "abs(-3)", "abs = lambda x: 7", 3, 7),
+    "default argument": ("N = 3\n@qd.func\ndef f(x, y=2):\n    return x * y + N", "f(2)", "N = 4", 7, 8),
+    "list in a tuple": ("T = ([1],)", "T[0][0]", "T[0][0] = 6", 1, 6),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_change_takes_effect(arch, name):
+    before, expression, change, first, second = ROWS[name]
+    space = load(f"{before}\n@qd.kernel\ndef k() -> qd.f32:\n    return {expression}\n")
+    assert space["k"]() == first
+    assert space["k"]() == first
+    exec(change, space)  # noqa: S102
+    assert space["k"]() == second
+
+
+def test_closures(arch):
+    def build(n):
+        def change(m):
+            nonlocal n
+            n = m
+
+        @qd.kernel
+        def k() -> qd.i32:
+            return n
+
+        return k, change
+
+    (k, change), (other, _) = build(1), build(2)
+    assert (k(), other()) == (1, 2)
+    change(5)
+    assert (k(), other()) == (5, 2)
+
+
+def test_fields_by_identity(arch):
+    space = load("@qd.kernel\ndef k():\n    F[None] = F[None] + 1\n")
+    f, g = qd.field(qd.i32, shape=()), qd.field(qd.i32, shape=())
+    for target in (f, g, g, f):
+        space["F"] = target
+        space["k"]()
+    assert (f[None], g[None]) == (2, 2)
+
+
+def test_data_oriented_attributes(arch):
+    @qd.data_oriented
+    class C:
+        def __init__(self, n):
+            self.n = n
+            self.a = qd.ndarray(qd.i32, shape=(2,))
+
+        @qd.kernel
+        def k(self) -> qd.i32:
+            for i in self.a:
+                self.a[i] += 1
+            return self.n
+
+    c, d = C(1), C(2)
+    assert [c.k(), d.k(), c.k()] == [1, 2, 1]
+    c.n = 7
+    old, c.a = c.a, qd.ndarray(qd.i32, shape=(3,))
+    assert c.k() == 7
+    assert c.a.to_numpy().tolist() == [1, 1, 1] and old.to_numpy().tolist() == [2, 2]
+
+
+def test_templates_are_part_of_the_key(arch):
+    @qd.kernel
+    def k(n: qd.template(), x: qd.i32) -> qd.i32:
+        r = x
+        for i in qd.static(range(n)):
+            r += 1
+        return r
+
+    assert [k(n, 10) for n in (1, 2, 1, 3)] == [11, 12, 11, 13]
+
+
+def test_unchanged_calls_compile_once(arch):
+    calls = []
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(), n: qd.i32):
+        for i in a:
+            a[i] += n
+
+    compile_ = k._primal._compile
+    k._primal._compile = lambda *args: (calls.append(1), compile_(*args))[1]
+    for n in range(4):
+        k(np.zeros(3 + n, np.int32), n)
+    assert len(calls) == 1
+    k(np.zeros(3, np.float32), 1)
+    k(np.zeros((3, 3), np.float32), 1) if False else None
+    assert len(calls) == 2
+
+
+def test_kernels_survive_reset(init):
+    @qd.kernel
+    def k(a: qd.types.ndarray()):
+        for i in a:
+            a[i] += 1
+
+    a = np.zeros(2, np.int32)
+    for _ in range(3):
+        init()
+        k(a)
+        k(a)
+    assert a.tolist() == [6, 6]

@@ -1,0 +1,127 @@
+"""print, assert and bounds checks: texts, positions, and that a failed access is not performed."""
+import numpy as np
+import pytest
+from program_text import load
+
+import quadrants as qd
+
+PRINTS = [
+    ("print(1, n, x)", "1 3 0.500000\n"),
+    ("print('a', n, sep='-', end='!')", "a-3!"),
+    ("print(f'n = {n}, x = {x:.2f}')", "n = 3, x = 0.50\n"),
+    ("print(f'{n = }')", "n = 3\n"),
+    ("print('{} and {b:.1f}'.format(n, b=x))", "3 and 0.5\n"),
+    ("print('%d of %.3f' % (n, x))", "3 of 0.500\n"),
+    ("print(qd.Vector([1, n]))", "[1, 3]\n"),
+    ("print(qd.Matrix([[1, 2], [n, 4]]))", "[[1, 2], [3, 4]]\n"),
+    ("print(n > 2)", "1\n"),
+    ("print(qd.cast(n, qd.u8), qd.cast(-n, qd.i64), qd.cast(-1, qd.u64))", "3 -3 18446744073709551615\n"),
+    ("print(qd.cast(x, qd.f64))", "0.500000000000\n"),
+    ("print()", "\n"),
+    ("for i in range(2):\n    if i == 1:\n        print('i', i)", "i 1\n"),
+]
+
+
+@pytest.mark.parametrize("body, expected", PRINTS)
+def test_print(arch, capfd, body, expected):
+    k = load("@qd.kernel\ndef k(n: qd.i32, x: qd.f32):\n" + "".join(f"    {line}\n" for line in body.splitlines()))["k"]
+    capfd.readouterr()
+    k(3, 0.5)
+    assert capfd.readouterr().out == expected
+
+
+def test_print_specifier_must_fit(arch):
+    with pytest.raises(qd.QuadrantsTypeError, match="'.2d' doesn't match 'f32'"):
+        load("@qd.kernel\ndef k(x: qd.f32):\n    print(f'{x:.2d}')\n")["k"](1.0)
+
+
+ASSERTS = [
+    ("assert n > 5", "n > 5"),
+    ("assert n > 5, 'too small'", "too small"),
+    ("assert n > 5, f'n is {n}'", "n is 3"),
+    ("assert n > 5, 'n is %d' % n", "n is 3"),
+    ("for i in range(4):\n    assert i != 2, f'i is {i}'", "i is 2"),
+]
+
+
+@pytest.mark.parametrize("body, message", ASSERTS)
+def test_assert(init, body, message):
+    text = "@qd.kernel\ndef k(n: qd.i32):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    init(debug=True)
+    with pytest.raises(qd.QuadrantsAssertionError) as caught:
+        load(text)["k"](3)
+    assert message in str(caught.value) and "in k:" in str(caught.value)
+    init(debug=False)
+    load(text)["k"](3)
+
+
+def test_assert_that_holds(init):
+    init(debug=True)
+    a = np.zeros(3, np.int32)
+    load("@qd.kernel\ndef k(a: qd.types.ndarray()):\n    for i in a:\n        assert i < 3\n        a[i] = i\n")["k"](a)
+    assert a.tolist() == [0, 1, 2]
+
+
+ACCESSES = [
+    # statement in `for t in range(1)`, a part of the message
+    ("a[n] = 7", "with indices (5)"),
+    ("a[n - 6] = 7", "with indices (-1)"),
+    ("a[0] = a[n + 4] + 7", "with indices (9)"),
+    ("a[n] += 7", "with indices (5)"),
+    ("qd.atomic_max(a[n], 7)", "with indices (5)"),
+    ("a[0] = b[n - 4, n - 3]", "of size (2, 2) with indices (1, 2)"),
+    ("f[n] = 7", "with indices (5)"),
+    ("a[0] = f[n - 6]", "with indices (-1)"),
+    ("v = qd.Vector([1, 2, 3])\n        v[n] = 7", "with indices (5)"),
+    ("v = qd.Vector([1, 2, 3])\n        a[0] = v[n]", "with indices (5)"),
+    ("v = qd.Vector.zero(qd.i32, 30)\n        v[n * 10] = 7", "with indices (50)"),
+]
+
+
+@pytest.mark.parametrize("option", ["debug", "check_out_of_bound"])
+@pytest.mark.parametrize("statement, message", ACCESSES)
+def test_bounds(init, option, statement, message):
+    init(**{option: True})
+    f = qd.field(qd.i32, shape=5)
+    text = (
+        "@qd.kernel\ndef k(a: qd.types.NDArray[qd.i32, 1], b: qd.types.NDArray[qd.i32, 2], n: qd.i32):\n"
+        f"    for t in range(1):\n        {statement}\n"
+    )
+    whole = np.arange(100, 115, dtype=np.int32)
+    a, b = whole[5:10], np.zeros((2, 2), np.int32)
+    k = load(text, f=f)["k"]
+    with pytest.raises(qd.QuadrantsAssertionError) as caught:
+        k(a, b, 5)
+    assert message in str(caught.value) and "kernel=k" in str(caught.value) and "line 4, in k" in str(caught.value)
+    assert whole[:5].tolist() == [100, 101, 102, 103, 104] and whole[10:].tolist() == [110, 111, 112, 113, 114]
+
+
+def test_inside_is_quiet(init):
+    init(check_out_of_bound=True)
+    f = qd.Matrix.field(2, 2, qd.f32, shape=(3, 3), offset=(-1, 0))
+
+    @qd.kernel
+    def k() -> qd.f32:
+        s = 0.0
+        for i, j in f:
+            f[i, j] = qd.Matrix([[1.0, 2.0], [3.0, 4.0]])
+            for p, q in qd.ndrange(2, 2):
+                f[i, j][p, q] += 1.0
+        for i, j in f:
+            s += f[i, j].sum()
+        return s
+
+    assert k() == 9 * 14
+
+
+def test_the_runtime_lives_on(init):
+    init(debug=True)
+    k = load("@qd.kernel\ndef k(a: qd.types.ndarray(), n: qd.i32):\n    for i in range(1):\n        a[n] = 1\n")["k"]
+    a = np.zeros(3, np.int32)
+    for n in (5, 1, -1, 2):
+        if 0 <= n < 3:
+            k(a, n)
+        else:
+            with pytest.raises(RuntimeError):
+                k(a, n)
+    assert a.tolist() == [0, 1, 1]
