@@ -25,7 +25,7 @@ llvm::Constant *constant_of(llvm::Type *t, uint64_t bits) {
 
 }  // namespace
 
-// Small float minima first: LLVM's minnum is fmin.
+// LLVM's minnum is fmin: the other operand when one is NaN.
 llvm::Value *Emit::min_max(Op op, llvm::Value *x, llvm::Value *y, bool is_float) {
   if (is_float) return b.CreateBinaryIntrinsic(op == Op::min ? in::minnum : in::maxnum, x, y);
   switch (op) {
@@ -156,7 +156,7 @@ llvm::Value *Emit::pure(const QdInst &r, llvm::Value *x, llvm::Value *y, llvm::V
     case Op::cast: return convert(x, t, type_of(r), false);
     case Op::ucast: return convert(x, t, type_of(r), true);
     case Op::bitcast:
-      if (type_of(r) == VType::b1) return b.CreateICmpNE(x, llvm::ConstantInt::get(x->getType(), 0));
+      if (type_of(r) == VType::b1) return t == VType::b1 ? x : b.CreateTrunc(x, b.getInt1Ty());
       return t == VType::b1 ? b.CreateZExt(x, type(type_of(r))) : b.CreateBitCast(x, type(type_of(r)));
     case Op::floor: return b.CreateUnaryIntrinsic(in::floor, x);
     case Op::ceil: return b.CreateUnaryIntrinsic(in::ceil, x);
