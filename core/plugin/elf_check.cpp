@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -54,10 +55,10 @@ Refusal foreign(const std::string &what) {
 }
 
 std::optional<Refusal> check_header(const File &f, Elf64_Ehdr &e) {
-  if (f.size < sizeof e || !f.read(0, &e, sizeof e))
-    return truncated("it has " + std::to_string(f.size) + " bytes, less than an ELF header");
-  if (std::memcmp(e.e_ident, ELFMAG, SELFMAG))
+  size_t first = std::min<uint64_t>(f.size, SELFMAG);
+  if (!f.read(0, e.e_ident, first) || std::memcmp(e.e_ident, ELFMAG, first))
     return Refusal{step_not_a_plugin, "not an ELF file", "give the path of a plugin, libqd_<arch>.so"};
+  if (!f.read(0, &e, sizeof e)) return truncated("it has " + std::to_string(f.size) + " bytes, less than an ELF header");
   if (e.e_ident[EI_CLASS] != ELFCLASS64) return foreign("a 32-bit file");
   if (e.e_ident[EI_DATA] != ELFDATA2LSB) return foreign("a big-endian file");
   if (e.e_machine != machine) return foreign("built for another machine (ELF machine " + std::to_string(e.e_machine) + ")");

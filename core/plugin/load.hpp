@@ -17,7 +17,8 @@ struct Refusal {
 std::optional<Refusal> check_file(const std::string &path);
 inline constexpr const char *step_not_a_plugin = "not a plugin";  // a shared object, but none of ours: skipped in folders
 
-// negotiate.cpp: loads the file and asks it; `flags` QDB_HELLO_. The file stays loaded either way.
+// negotiate.cpp: loads the file and asks it; `flags` QDB_HELLO_. The file stays loaded either way. One call at
+// a time.
 std::variant<Library, Refusal> negotiate(const std::string &path, uint32_t flags);
 
 // probe.cpp: the same in a child process, started from the helper executable. The arch that the plugin named, or a Refusal.

@@ -4,6 +4,7 @@
 #include <boost/dll/shared_library.hpp>
 
 #include <cstring>
+#include <list>
 
 #include "core/plugin/host.hpp"
 #include "core/plugin/load.hpp"
@@ -127,7 +128,8 @@ std::variant<Library, Refusal> negotiate(const std::string &path, uint32_t flags
   QdbNegotiateFn entry = nullptr;
   try {
     // Never unloaded: threads, exit handlers and tables of a plugin outlive any moment at which we could be sure.
-    auto *library = new dll::shared_library(path, dll::load_mode::rtld_now | dll::load_mode::rtld_local);
+    static auto *kept = new std::list<dll::shared_library>;
+    dll::shared_library *library = &kept->emplace_back(path, dll::load_mode::rtld_now | dll::load_mode::rtld_local);
     if (!library->has(QDB_ENTRY_SYMBOL))
       return Refusal{"symbol", "does not export " QDB_ENTRY_SYMBOL, "not a Quadrants backend: take it off the list"};
     entry = &library->get<std::remove_pointer_t<QdbNegotiateFn>>(QDB_ENTRY_SYMBOL);

@@ -78,7 +78,8 @@ void Session::quiesce(uint32_t why) noexcept {
   uses_.fetch_or(1, std::memory_order_acq_rel);
   device->instance()->quiesce(why);
   // Threads of the pool do not exist in a forked child, and must not be waited for at exit: the pool is never destroyed.
-  new std::shared_ptr<ThreadPool>(device->instance()->services().pool);
+  static auto *kept = new std::vector<std::shared_ptr<ThreadPool>>;
+  kept->push_back(device->instance()->services().pool);
 }
 
 plugin::Stream *Session::take_stream() {
