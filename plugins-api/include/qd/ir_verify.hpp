@@ -218,8 +218,15 @@ struct Verifier {
       case Op::shape:
         if (t != Type::i32 && t != Type::i64) return bad(i, "has type " + name(t) + ", expected i32 or i64");
         return below(i, "axis", r.b, v.param(r.a).rank);
-      case Op::bitcast:
-        return info(t).bytes == info(type_of(code[r.a])).bytes || bad(i, "the two types differ in size");
+      case Op::const_: {
+        const uint64_t bits = const_bits(r), limit = t == Type::b1 ? 1 : ~uint64_t(0) >> (64 - 8 * info(t).bytes);
+        return bits <= limit || bad(i, "has bits outside its type");
+      }
+      case Op::bitcast: {
+        const Type from = type_of(code[r.a]);
+        if ((t == Type::b1) != (from == Type::b1)) return bad(i, "b1 has no bits to reinterpret, expected `cast`");
+        return info(t).bytes == info(from).bytes || bad(i, "the two types differ in size");
+      }
       case Op::frexp_exp: return typed(i, t, Type::i32);
       case Op::set: return typed(i, type_of(code[r.b]), type_of(code[r.a]));
       case Op::array: return below(i, "number of elements", r.a, uint64_t(max_array) + 1);
