@@ -62,7 +62,13 @@ struct Generator {
     for (auto &k : key) all.insert(all.end(), k.begin(), k.end());
     return seen.insert(all).second;
   }
-  int index(int region) { return value(Type::i32, region); }
+  // Below 8, so that it is in bounds and loops are short.
+  int index(int region) {
+    const Expr mask{Op::const_, Type::i32, {-1, -1, -1}, 7, 0, false}, bound{Op::const_, Type::i32, {-1, -1, -1}, uint64_t(below(8)), 0, false};
+    const int x = value(Type::i32, region), m = add(mask);
+    const Expr e{Op::and_, Type::i32, {x, m, -1}, 0, region, false};
+    return p.exprs[size_t(x)].op != Op::const_ && fresh(e) ? add(e) : add(bound);
+  }
 
   void statement(int region, int depth, int labels) {
     --budget;
@@ -203,7 +209,7 @@ struct Speller {
   void dead_code() {
     const Val x = b.emit(Op::arg, Type::f32, {param[3]});
     const Val y = b.emit(Op::mul, Type::none, {x, b.constant_of(Type::f32, double(rng() % 1000) + 0.25)});
-    if (coin()) b.emit(Op::load, Type::f32, {param[rng() % 3], b.constant_of(Type::i32, int64_t(rng() % 9))});
+    if (coin()) b.emit(Op::load, Type::f32, {param[rng() % 3], b.constant_of(Type::i32, int64_t(rng() % 8))});
     if (coin()) {
       const Val v = b.emit(Op::var, Type::none, {y});
       b.emit(Op::set, Type::none, {v, b.emit(Op::get, Type::none, {v})});
@@ -220,7 +226,7 @@ struct Speller {
       needs_of(r, p.stmts[size_t(k)], first);
       std::shuffle(first.begin(), first.end(), rng);
       for (const int i : first) write(i);
-      if (rng() % 4 == 0) dead_code();
+      if (rng() % 4 == 0 && (r > 0 || !is_parallel())) dead_code();
       statement(p.stmts[size_t(k)]);
     }
     for (size_t i = 0; i < at.size(); ++i)
@@ -241,6 +247,7 @@ struct Speller {
       case What::parallel: {
         const Val bounds[] = {zero(), use_of(0)};
         b.emit_taking(Op::parallel, Type::i32, bounds, {1, 0, 0});
+        make_vars();
         nest(s.body);
         break;
       }
@@ -271,6 +278,12 @@ struct Speller {
     b.emit(Op::end, Type::none);
   }
 
+  // A task with a parallel has nothing with an effect beside it.
+  bool is_parallel() const { return p.stmts.back().what == What::parallel; }
+  void make_vars() {
+    for (int k = 0; k < p.n_vars; ++k) vars.push_back(b.emit(Op::var, Type::none, {b.constant_of(Type::f32, double(k) + 0.5)}));
+  }
+
   Unit run() {
     std::vector<size_t> order(p.params.size());
     std::iota(order.begin(), order.end(), 0);
@@ -285,7 +298,7 @@ struct Speller {
     functions();
     choose_places();
     value.assign(p.exprs.size(), no_val);
-    for (int k = 0; k < p.n_vars; ++k) vars.push_back(b.emit(Op::var, Type::none, {b.constant_of(Type::f32, double(k) + 0.5)}));
+    if (!is_parallel()) make_vars();
     region(0);
     return std::move(b).finish("random");
   }
