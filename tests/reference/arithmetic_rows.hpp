@@ -105,7 +105,7 @@ inline const Row arithmetic_rows[] = {
     {Op::ucast, i8, i32, -1, 0, 255}, {Op::ucast, i32, f64, -1, 0, 4294967295.0}, {Op::ucast, f64, i8, 200.0, 0, 200}, {Op::ucast, f64, i32, -5.0, 0, 0},
     {Op::ucast, f32, i32, 3e9, 0, 3000000000u}, {Op::ucast, f64, i64, 1e30, 0, -1}, {Op::ucast, b1, i64, 1, 0, 1}, {Op::ucast, i64, f64, -1, 0, 18446744073709551616.0},
     {Op::bitcast, f32, i32, 1.0, 0, 0x3f800000}, {Op::bitcast, i64, f64, 0x4000000000000000, 0, 2.0}, {Op::bitcast, i16, f16, 0x3c00, 0, 0x3c00},
-    {Op::bitcast, i8, b1, 2, 0, 0}, {Op::bitcast, i8, b1, 3, 0, 1}, {Op::bitcast, b1, i8, 1, 0, 1},
+    {Op::bitcast, b1, b1, 1, 0, 1}, {Op::bitcast, f64, i64, -0.0, 0, min64},
     // real functions; those marked Inexact are compared with a tolerance
     {Op::floor, f32, f32, -1.5, 0, -2.0}, {Op::floor, f64, f64, 1.5, 0, 1.0}, {Op::floor, f16, f16, 0xbe00, 0, 0xc000},
     {Op::ceil, f32, f32, -1.5, 0, -1.0}, {Op::ceil, f64, f64, 1.2, 0, 2.0}, {Op::trunc, f32, f32, -1.7, 0, -1.0}, {Op::trunc, f64, f64, 1.7, 0, 1.0},
