@@ -141,7 +141,12 @@ def progress(done: int, total: int, since: float) -> None:
     filled = 40 * done // total
     rate = done / max(time.perf_counter() - since, 1e-9)
     end = "\n" if done == total else ""
-    print(f"\r[{'#' * filled}{'.' * (40 - filled)}] {done}/{total} frames, {rate:.0f}/s ", end=end, file=sys.stderr, flush=True)
+    print(
+        f"\r[{'#' * filled}{'.' * (40 - filled)}] {done}/{total} frames, {rate:.0f}/s ",
+        end=end,
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -165,7 +170,9 @@ def main() -> None:
     if report.warm:
         print(f"Started from the cache: all {report.total['tasks']} tasks were there, nothing was compiled.")
     else:
-        print(f"Compiled {report.total['compiled']} of {report.total['tasks']} tasks; the next run starts from the cache.")
+        print(
+            f"Compiled {report.total['compiled']} of {report.total['tasks']} tasks; the next run starts from the cache."
+        )
     print(f"Wrote {options.out}")
 
 

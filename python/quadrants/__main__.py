@@ -20,7 +20,18 @@ def backends() -> int:
     rows = [heading]
     for row in survey:
         usable = "yes" if row["usable"] else "no"
-        rows.append((row["arch"], usable, row["name"], row["version"], row["build_id"][:8], row["abi"], row["source"], row["path"]))
+        rows.append(
+            (
+                row["arch"],
+                usable,
+                row["name"],
+                row["version"],
+                row["build_id"][:8],
+                row["abi"],
+                row["source"],
+                row["path"],
+            )
+        )
     widths = [max(len(row[k]) for row in rows) for k in range(len(heading))]
     for row in rows:
         print("  ".join(map(str.ljust, row, widths)).rstrip())
@@ -38,7 +49,10 @@ def main(arguments: list[str]) -> int:
         if arguments[1:] == ["path"]:
             print(config.default_cache_path())
             return 0
-        print("python -m quadrants cache: info, list, verify and clean are not supported yet; `cache path` is", file=sys.stderr)
+        print(
+            "python -m quadrants cache: info, list, verify and clean are not supported yet; `cache path` is",
+            file=sys.stderr,
+        )
         return 2
     print(USAGE, end="", file=sys.stderr)
     return 0 if arguments in (["-h"], ["--help"]) else 2

@@ -35,8 +35,8 @@ def _shown(value: Any) -> str:
 
 
 class CacheReport:
-    """`rows` has a dictionary per compile: kernel, tasks, compiled, cached, bytes, milliseconds per phase, and why a kernel
-    was kept whole; `total` adds them up. `warm` tells whether nothing had to be compiled."""
+    """`rows` has a dictionary per compile: kernel, tasks, compiled, cached, bytes, milliseconds per phase, and why a
+    kernel was kept whole; `total` adds them up. `warm` tells whether nothing had to be compiled."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self.rows = rows

@@ -7,8 +7,8 @@ import pytest
 
 import quadrants as qd
 
-QD = """Backend BitpackedFields BufferView CRITICAL DEBUG DeviceCapability ERROR Event Field FieldsBuilder Format GraphStatus
-INFO Layout Matrix MatrixField MatrixNdarray MatrixTensor Mesh MeshInstance Ndarray QuadrantsAssertionError
+QD = """Backend BitpackedFields BufferView CRITICAL DEBUG DeviceCapability ERROR Event Field FieldsBuilder Format
+GraphStatus INFO Layout Matrix MatrixField MatrixNdarray MatrixTensor Mesh MeshInstance Ndarray QuadrantsAssertionError
 QuadrantsCompilationError QuadrantsNameError QuadrantsRuntimeError QuadrantsRuntimeTypeError QuadrantsSyntaxError
 QuadrantsTypeError SNode ScalarField ScalarNdarray Stream Struct StructField TRACE Template Tensor Vector VectorNdarray
 VectorTensor WARN abs acos activate ad algorithms amdgpu append arm64 asin assume_in_range atan2 atomic_add atomic_and
@@ -18,8 +18,8 @@ data_oriented dataclass deactivate deactivate_all_snodes dump_compile_config eig
 field float16 float32 float64 floor frexp func get_addr global_thread_idx gpu graph graph_do_while graph_parallel
 graph_parallel_context grouped i i16 i32 i64 i8 ij ijk ijkl ijl ik ikl il init int16 int32 int64 int8 interop is_active
 is_extension_enabled is_logging_effective j jk jkl jl k kernel kl l lang length linalg log loop_config make_spd math max
-mesh_local mesh_patch_idx metal min ndarray ndrange no_activate one perf_dispatch polar_decompose pow profiler pure pyfunc
-python randn random raw_div raw_mod real_func ref rescale_index reset root round rsqrt select set_logging_level simt sin
+mesh_local mesh_patch_idx metal min ndarray ndrange no_activate one perf_dispatch polar_decompose pow profiler pure
+pyfunc python randn random raw_div raw_mod real_func ref rescale_index reset root round rsqrt select set_logging_level simt sin
 solve sparse sparse_matrix_builder sqrt static static_assert static_print stop_grad stream_parallel svd sym_eig sync tan
 tanh template tensor tools types u1 u16 u32 u64 u8 uint1 uint16 uint32 uint64 uint8 volatile_load vulkan wrap x64 x86_64
 zero""".split()
@@ -45,7 +45,8 @@ SURFACE = {
         rotation2d rotation3d round scale sign sin smoothstep sqrt step tan tanh translate uvec2 uvec3 uvec4 vdir vec2
         vec3 vec4""",
     "SNode": """bitmasked deactivate_all dense dynamic lazy_dual lazy_grad parent place pointer quant_array shape""",
-    "FieldsBuilder": """bitmasked deactivate_all dense dynamic finalize lazy_dual lazy_grad place pointer quant_array""",
+    "FieldsBuilder": """bitmasked deactivate_all dense dynamic finalize lazy_dual lazy_grad place pointer
+        quant_array""",
     "Struct": "entries field items keys methods to_dict",
 }
 
@@ -147,7 +148,8 @@ def test_exceptions_are_those_that_users_catch():
 
 
 def test_import_loads_nothing_that_is_not_used():
-    code = "import sys, quadrants; print([m for m in ('numpy', 'torch', 'inspect', 'quadrants.lang.matrix') if m in sys.modules])"
+    unused = ("numpy", "torch", "inspect", "quadrants.lang.matrix")
+    code = f"import sys, quadrants; print([name for name in {unused} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     banner, loaded = done.stdout.splitlines()
     assert banner.startswith("[Quadrants] version ") and loaded == "[]"

@@ -111,7 +111,10 @@ def test_swizzles():
 
 def test_makers():
     assert qd.Matrix.zero(qd.f32, 2, 3).to_list() == [[0, 0, 0]] * 2 and qd.Vector.zero(qd.i32, 2).to_list() == [0, 0]
-    assert qd.Matrix.one(qd.i32, 2, 2).to_list() == [[1, 1]] * 2 and qd.Matrix.identity(qd.f32, 2).to_list() == [[1, 0], [0, 1]]
+    assert qd.Matrix.one(qd.i32, 2, 2).to_list() == [[1, 1]] * 2 and qd.Matrix.identity(qd.f32, 2).to_list() == [
+        [1, 0],
+        [0, 1],
+    ]
     assert qd.Vector.unit(3, 1).to_list() == [0, 1, 0] and qd.Matrix.diag(2, 3).to_list() == [[3, 0], [0, 3]]
     assert qd.Matrix.rows([A, B]).to_list() == [[1, 2, 3], [4, 5, 6]]
     assert qd.Matrix.cols([A, [4, 5, 6]]).to_list() == [[1, 4], [2, 5], [3, 6]]

@@ -1,15 +1,13 @@
 """The one table of options: name, default, what is accepted, where it goes, what it does.
 
-Keywords of `qd.init`, `QD_<NAME>` in the environment, `qd.cfg`, `dump_compile_config`, the native `ContextConfig` and the
-reference page are all read from these rows. `reach` says who obeys an option:
+Keywords of `qd.init`, `QD_<NAME>` in the environment, `qd.cfg`, `dump_compile_config`, the native `ContextConfig` and
+the reference page are all read from these rows. `reach` says who obeys an option:
 
     code:<row>     a row of plugins-api/include/qd/options.def, handed to the plugin
     core:<field>   a field of ContextConfig (core/api/core.hpp)
     front          read by the front end through `get_runtime().options` at each compile
     host           read by this package
-    none           accepted because programs pass it; this implementation decides the matter by itself
-
-An option that does nothing is not in `CompileConfig` of the older system by accident: `none` rows are documented no-ops.
+    none           accepted because programs pass it, without effect; the doc says why
 """
 
 import operator
@@ -79,7 +77,7 @@ def _text(value: Any) -> str:
     return os.fspath(value)
 
 
-def _scalar_type(builtin: type, *types: DataType) -> Kind:
+def _scalar_type(*types: DataType) -> Kind:
     def check(value: Any) -> DataType:
         if not isinstance(value, DataType):
             raise TypeError
@@ -106,16 +104,19 @@ def _as_per_offload(value: Any) -> Any:
 
 
 FLAG = Kind("True False (1 0 in the environment)", _as_flag, lambda text: _as_flag(int(text)))
-INT, COUNT, POSITIVE = _integer(), _integer(0), _integer(1)
+INT, COUNT = _integer(), _integer(0)
 TEXT = Kind("strings", _text, str)
 FRACTION, AMOUNT = _real(0.0, 1.0), _real(0.0, None)
-FP = _scalar_type(float, _native.f32, _native.f64)
-IP = _scalar_type(int, _native.i32, _native.i64)
-UP = _scalar_type(int, _native.u32, _native.u64)
+FP = _scalar_type(_native.f32, _native.f64)
+IP = _scalar_type(_native.i32, _native.i64)
 PER_OFFLOAD = Kind("'auto' True False", _as_per_offload, _as_per_offload)
-LOG_LEVEL = Kind(
-    "trace debug info warn error critical off", lambda v: check_level(v, "log_level"), lambda v: check_level(v, "log_level")
-)
+
+
+def _as_level(value: Any) -> str:
+    return check_level(value, "log_level")
+
+
+LOG_LEVEL = Kind("trace debug info warn error critical off", _as_level, _as_level)
 POLICY = _choice("never", "version", "lru", "fifo")
 
 
@@ -148,93 +149,82 @@ class Option:
         return self.default() if callable(self.default) and not isinstance(self.default, DataType) else self.default
 
 
+def _ignored(doc: str, **defaults: Any) -> "list[Option]":
+    """Rows that are accepted and have no effect, for the reason given."""
+    kinds = {bool: FLAG, int: COUNT, float: AMOUNT, str: TEXT}
+    return [Option(name, default, kinds[type(default)], "none", doc) for name, default in defaults.items()]
+
+
 _O = Option
 OPTIONS: tuple[Option, ...] = (
-    # -- meaning of programs
+    # meaning of programs
     _O("default_fp", _native.f32, FP, "front", "Type of float literals and of `float` annotations."),
     _O("default_ip", _native.i32, IP, "front", "Type of int literals and of `int` annotations."),
-    _O("fast_math", True, FLAG, "code:fast_math", "Reassociation, contraction, reciprocals, approximate functions; NaN and infinity stay."),
+    _O("fast_math", True, FLAG, "code:fast_math", "Reassociation, contraction, approximations; NaN and infinity stay."),
     _O("debug", False, FLAG, "front", "Assertions, bounds checks and overflow reports in kernels."),
     _O("check_out_of_bound", False, FLAG, "front", "Bounds checks, by itself."),
-    _O("short_circuit_operators", True, FLAG, "front", "`and` and `or` skip their right side; False evaluates both."),
-    _O("raise_on_templated_floats", False, FLAG, "front", "ValueError for a float that a kernel captures or takes as a template."),
-    _O("unrolling_limit", 32, COUNT, "front", "Iterations of an unrolled loop from which a SyntaxWarning is given; 0: never."),
-    _O("print_full_traceback", False, FLAG, "front", "Lets errors of the front end through with their Python traceback."),
+    _O("short_circuit_operators", True, FLAG, "front", "`and`, `or` skip their right side; False evaluates both."),
+    _O("raise_on_templated_floats", False, FLAG, "front", "ValueError for a captured or template float."),
+    _O("unrolling_limit", 32, COUNT, "front", "Unrolled iterations from which a SyntaxWarning is given; 0: never."),
+    _O("print_full_traceback", False, FLAG, "front", "Lets front end errors through with their Python traceback."),
     _O("print_non_pure", False, FLAG, "front", "Prints what keeps a kernel from being pure."),
-    _O("random_seed", 0, INT, "core:random_seed", "Seed of `qd.random`; taken modulo 2^32. In no cache key."),
-    # -- compiling
+    _O("random_seed", 0, INT, "core:random_seed", "Seed of `qd.random`, modulo 2^32. In no cache key."),
+    # compiling
     _O("opt_level", 1, COUNT, "code:opt_level", "0 quick compile, 1 the usual passes, 2 and above everything."),
-    _O("num_compile_threads", _compile_threads, COUNT, "code:num_compile_threads", "Tasks compiled side by side; 0: the cores of the process."),
-    _O("cpu_max_num_threads", _cores, COUNT, "code:cpu_max_num_threads", "Workers of a launch on the CPU; 0: the cores of the process."),
-    # -- caches (docs: one switch for all of them)
-    _O("offline_cache", True, FLAG, "core:offline_cache", "Compiled code outlives the process. False touches no disk at all."),
-    _O("offline_cache_file_path", default_cache_path, TEXT, "core:cache_root", "The one root of all caches; a relative path is taken from the working directory."),
-    _O("offline_cache_cleaning_policy", "lru", POLICY, "core:cleaning_policy", "What goes first when the bound is passed."),
-    _O("offline_cache_max_size_of_files", 100 << 20, COUNT, "core:cache_max_bytes", "Bytes over all caches together; 0: no bound."),
-    _O("offline_cache_cleaning_factor", 0.25, FRACTION, "core:cleaning_factor", "Share that is freed when the bound is passed."),
-    _O("per_offload_cache", "auto", PER_OFFLOAD, "core:per_offload", "One cache entry per task (True), per kernel (False), or what the backend prefers."),
-    _O("src_ll_cache", True, FLAG, "host", "The source-level cache; without effect on disk when offline_cache is False."),
+    _O("num_compile_threads", _compile_threads, COUNT, "code:num_compile_threads", "Tasks compiled at once; 0: cores."),
+    _O("cpu_max_num_threads", _cores, COUNT, "code:cpu_max_num_threads", "Workers of a CPU launch; 0: the cores."),
+    # caches: offline_cache is one switch for all of them
+    _O("offline_cache", True, FLAG, "core:offline_cache", "Compiled code outlives the process. False: no disk at all."),
+    _O("offline_cache_file_path", default_cache_path, TEXT, "core:cache_root", "The one root of all caches."),
+    _O("offline_cache_cleaning_policy", "lru", POLICY, "core:cleaning_policy", "What goes when the bound is passed."),
+    _O("offline_cache_max_size_of_files", 100 << 20, COUNT, "core:cache_max_bytes", "Bytes in all; 0: no bound."),
+    _O("offline_cache_cleaning_factor", 0.25, FRACTION, "core:cleaning_factor", "Share freed past the bound."),
+    _O(
+        "per_offload_cache",
+        "auto",
+        PER_OFFLOAD,
+        "core:per_offload",
+        "An entry per task, per kernel, or the backend's way.",
+    ),
+    _O("src_ll_cache", True, FLAG, "host", "The source-level cache; no disk when offline_cache is False."),
     _O("debug_cache_verify", False, FLAG, "core:debug_cache_verify", "Recompiles on each hit and compares."),
-    # -- dumps
+    # dumps and messages
     _O("print_ir", False, FLAG, "core:print_ir", "Prints the IR of each kernel that is compiled, one at a time."),
     _O("print_kernel_asm", False, FLAG, "core:keep_asm", "Writes assembly of each task to debug_dump_path."),
-    _O("debug_dump_path", "/tmp/ir/", TEXT, "core:dump_path", "Folder of dumps (QD_DUMP_IR) and of replacements (QD_LOAD_IR)."),
+    _O("debug_dump_path", "/tmp/ir/", TEXT, "core:dump_path", "Where QD_DUMP_IR writes and QD_LOAD_IR reads."),
     _O("log_level", "info", LOG_LEVEL, "host", "Least severe log lines that are written."),
-    _O("gdb_trigger", False, FLAG, "none", "Nothing here stops for a debugger by itself."),
-    # -- accepted, decided elsewhere
-    _O("advanced_optimization", True, FLAG, "none", "The pass list is fixed."),
-    _O("cfg_optimization", True, FLAG, "none", "The pass list is fixed."),
-    _O("flatten_if", False, FLAG, "none", "The pass list is fixed."),
-    _O("move_loop_invariant_outside_if", False, FLAG, "none", "The pass list is fixed."),
-    _O("cache_loop_invariant_global_vars", True, FLAG, "none", "The pass list is fixed."),
-    _O("demote_dense_struct_fors", True, FLAG, "none", "Loops over dense fields are range loops always."),
-    _O("make_thread_local", True, FLAG, "none", "Reductions are privatised where that pays."),
-    _O("make_block_local", True, FLAG, "none", "`block_local` is not supported yet."),
-    _O("detect_read_only", True, FLAG, "none", "Always on."),
-    _O("real_matrix_scalarize", True, FLAG, "none", "Small matrices are scalars always."),
-    _O("force_scalarize_matrix", False, FLAG, "none", "Small matrices are scalars always."),
-    _O("half2_vectorization", False, FLAG, "none", "The code generator decides."),
-    _O("make_cpu_multithreading_loop", True, FLAG, "none", "Small launches run on the calling thread."),
-    _O("default_cpu_block_dim", 32, POSITIVE, "none", "The thread pool decides how work is cut."),
-    _O("cpu_block_dim_adaptive", True, FLAG, "none", "The thread pool decides how work is cut."),
-    _O("default_gpu_block_dim", 128, POSITIVE, "none", "No GPU backend yet."),
-    _O("gpu_max_reg", 0, COUNT, "none", "No effect in the older system either."),
-    _O("saturating_grid_dim", 0, COUNT, "none", "No GPU backend yet."),
-    _O("max_block_dim", 0, COUNT, "none", "No GPU backend yet."),
-    _O("ad_stack_experimental_enabled", False, FLAG, "none", "Autodiff is not supported yet."),
-    _O("ad_stack_size", 0, COUNT, "none", "Autodiff is not supported yet."),
-    _O("ad_stack_sparse_threshold_bytes", 100 << 20, COUNT, "none", "Autodiff is not supported yet."),
-    _O("print_preprocessed_ir", False, FLAG, "none", "See print_ir."),
-    _O("print_ir_dbg_info", False, FLAG, "none", "See print_ir."),
-    _O("print_accessor_ir", False, FLAG, "none", "Host access uses no kernels."),
-    _O("print_struct_llvm_ir", False, FLAG, "none", "Field trees have no code of their own."),
-    _O("print_kernel_llvm_ir", False, FLAG, "none", "See QD_DUMP_IR."),
-    _O("print_kernel_llvm_ir_optimized", False, FLAG, "none", "See QD_DUMP_IR."),
-    _O("print_kernel_amdgcn", False, FLAG, "none", "No AMDGPU backend yet."),
-    _O("kernel_profiler", False, FLAG, "none", "The profiler is not supported yet."),
-    _O("timeline", False, FLAG, "none", "The profiler is not supported yet."),
-    _O("verbose", True, FLAG, "none", "See log_level."),
-    _O("verbose_kernel_launches", False, FLAG, "none", "See log_level."),
-    _O("use_llvm", True, FLAG, "none", "The arch decides."),
-    _O("simplify_before_lower_access", True, FLAG, "none", "No such stage."),
-    _O("simplify_after_lower_access", True, FLAG, "none", "No such stage."),
-    _O("lower_access", True, FLAG, "none", "No such stage."),
-    _O("device_memory_GB", 1.0, AMOUNT, "none", "Memory is taken as it is needed."),
-    _O("device_memory_fraction", 0.0, FRACTION, "none", "Memory is taken as it is needed."),
-    _O("cuda_stack_limit", 0, COUNT, "none", "No CUDA backend yet."),
-    _O("vk_api_version", "", TEXT, "none", "No Vulkan backend yet."),
-    _O("quant_opt_store_fusion", True, FLAG, "none", "Quantised types are not supported yet."),
-    _O("quant_opt_atomic_demotion", True, FLAG, "none", "Quantised types are not supported yet."),
-    _O("make_mesh_block_local", True, FLAG, "none", "Meshes are not supported yet."),
-    _O("optimize_mesh_reordered_mapping", True, FLAG, "none", "Meshes are not supported yet."),
-    _O("mesh_localize_to_end_mapping", True, FLAG, "none", "Meshes are not supported yet."),
-    _O("mesh_localize_from_end_mapping", False, FLAG, "none", "Meshes are not supported yet."),
-    _O("mesh_localize_all_attr_mappings", False, FLAG, "none", "Meshes are not supported yet."),
-    _O("demote_no_access_mesh_fors", True, FLAG, "none", "Meshes are not supported yet."),
-    _O("experimental_auto_mesh_local", False, FLAG, "none", "Meshes are not supported yet."),
-    _O("auto_mesh_local_default_occupacy", 4, COUNT, "none", "Meshes are not supported yet."),
-    _O("external_metal_command_queue", 0, COUNT, "none", "No Metal backend yet."),
-    _O("external_metal_command_queue_is_torch_queue", False, FLAG, "none", "No Metal backend yet."),
+    # accepted, decided elsewhere
+    *_ignored("Nothing here stops for a debugger by itself.", gdb_trigger=False),
+    *_ignored("The pass list is fixed.", advanced_optimization=True, cfg_optimization=True, flatten_if=False),
+    *_ignored("The pass list is fixed.", move_loop_invariant_outside_if=False, cache_loop_invariant_global_vars=True),
+    *_ignored("There are no such stages.", simplify_before_lower_access=True, simplify_after_lower_access=True),
+    *_ignored("There are no such stages.", lower_access=True),
+    *_ignored("Loops over dense fields are range loops always.", demote_dense_struct_fors=True),
+    *_ignored("Always done where it pays.", make_thread_local=True, detect_read_only=True, half2_vectorization=False),
+    *_ignored("`block_local` is not supported yet.", make_block_local=True),
+    *_ignored("Small matrices are scalars always.", real_matrix_scalarize=True, force_scalarize_matrix=False),
+    *_ignored("The thread pool decides.", make_cpu_multithreading_loop=True, cpu_block_dim_adaptive=True),
+    *_ignored("The thread pool decides.", default_cpu_block_dim=32),
+    *_ignored("For GPUs, later.", default_gpu_block_dim=128, gpu_max_reg=0, saturating_grid_dim=0, max_block_dim=0),
+    *_ignored("For GPUs, later.", cuda_stack_limit=0, vk_api_version="", external_metal_command_queue=0),
+    *_ignored("For GPUs, later.", external_metal_command_queue_is_torch_queue=False, print_kernel_amdgcn=False),
+    *_ignored("Memory is taken as it is needed.", device_memory_GB=1.0, device_memory_fraction=0.0),
+    *_ignored("Autodiff is not supported yet.", ad_stack_experimental_enabled=False, ad_stack_size=0),
+    *_ignored("Autodiff is not supported yet.", ad_stack_sparse_threshold_bytes=100 << 20),
+    *_ignored("See print_ir.", print_preprocessed_ir=False, print_ir_dbg_info=False, print_accessor_ir=False),
+    *_ignored("See QD_DUMP_IR.", print_kernel_llvm_ir=False, print_kernel_llvm_ir_optimized=False),
+    *_ignored("Field trees have no code of their own.", print_struct_llvm_ir=False),
+    *_ignored("The profiler is not supported yet.", kernel_profiler=False, timeline=False),
+    *_ignored("See log_level.", verbose=True, verbose_kernel_launches=False),
+    *_ignored("The arch decides.", use_llvm=True),
+    *_ignored("Not supported yet.", quant_opt_store_fusion=True, quant_opt_atomic_demotion=True),
+    *_ignored("Meshes are not supported yet.", make_mesh_block_local=True, optimize_mesh_reordered_mapping=True),
+    *_ignored("Meshes are not supported yet.", mesh_localize_to_end_mapping=True, demote_no_access_mesh_fors=True),
+    *_ignored(
+        "Meshes are not supported yet.", mesh_localize_from_end_mapping=False, experimental_auto_mesh_local=False
+    ),
+    *_ignored("Meshes are not supported yet.", mesh_localize_all_attr_mappings=False),
+    *_ignored("Meshes are not supported yet.", auto_mesh_local_default_occupacy=4),
 )
 ROWS: dict[str, Option] = {option.name: option for option in OPTIONS}
 
@@ -250,7 +240,7 @@ def checked(option: Option, value: Any) -> Any:
 
 
 def from_environment(option: Option) -> Any:
-    """The value of QD_<NAME>, or None when it is unset or empty; ValueError naming variable, text and what is accepted."""
+    """The value of QD_<NAME>, None when it is unset or empty; ValueError naming variable, text and what is accepted."""
     name = "QD_" + option.name.upper()
     text = os.environ.get(name, "")
     if not text:
@@ -270,8 +260,11 @@ def unknown_options(names: list[str]) -> KeyError:
     """The error for keywords that no row has, with the nearest names."""
     from difflib import get_close_matches
 
-    hints = [f"{name} (did you mean {' or '.join(near)}?)" if (near := get_close_matches(name, ROWS, 2)) else name for name in names]
-    return KeyError("Unrecognized keyword argument(s) for qd.init: " + ", ".join(hints))
+    def hint(name: str) -> str:
+        near = get_close_matches(name, ROWS, 2)
+        return f"{name} (did you mean {' or '.join(near)}?)" if near else name
+
+    return KeyError("Unrecognized keyword argument(s) for qd.init: " + ", ".join(map(hint, names)))
 
 
 def resolve(keywords: dict[str, Any], warn: Callable[[str], None]) -> dict[str, Any]:
@@ -290,8 +283,8 @@ def resolve(keywords: dict[str, Any], warn: Callable[[str], None]) -> dict[str, 
         if option.name in keywords:
             value = checked(option, keywords[option.name])
             variable = "QD_" + option.name.upper()
-            if os.environ.get(variable):
-                warn(f'Environment variable {variable}={os.environ[variable]} overridden by qd.init argument "{option.name}"')
+            if text := os.environ.get(variable):
+                warn(f'Environment variable {variable}={text} overridden by qd.init argument "{option.name}"')
         values[option.name] = option.start() if value is None else value
     return values
 
@@ -338,7 +331,7 @@ class CompileConfig:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in ROWS:
-            raise AttributeError(f"'CompileConfig' object has no attribute {name!r}, or it cannot be changed after init")
+            raise AttributeError(f"'CompileConfig' has no attribute {name!r}, or it cannot be changed after init")
         self._values[name] = checked(ROWS[name], value)
 
     def __dir__(self) -> list[str]:

@@ -1,8 +1,8 @@
 """Fields: dense tensors that kernels capture, of scalars, vectors or matrices.
 
 What a kernel needs of a field is plain attributes: component `c` of the element at indices `i` is scalar number
-`sum((i[k] - offset[k]) * strides[k]) + base + element_strides[c]` of `buffer`, whose scalars are of `dtype`. `shape` and
-all strides never change once the field is placed, so kernels take them as constants.
+`sum((i[k] - offset[k]) * strides[k]) + base + element_strides[c]` of `buffer`, whose scalars are of `dtype`. `shape`
+and all strides never change once the field is placed, so kernels take them as constants.
 """
 
 import math
@@ -32,7 +32,7 @@ def _caller() -> str:
 
 
 class Field:
-    """Common to all fields. `grad` is the field of gradients, or None; `offset` the index of the first element, or None."""
+    """Common to all fields. `grad` is the field of gradients or None, `offset` the first element's index or None."""
 
     def __init__(
         self,
@@ -82,7 +82,13 @@ class Field:
         self.strides = strides if soa else tuple(components * stride for stride in strides)
         self.element_strides = tuple(step * c for c in range(components))
         self._shape, self._snode, self.offset = shape, node, offset
-        inner = (step,) if len(self.element_shape) == 1 else (step * self.element_shape[1], step) if self.element_shape else ()
+        inner = (
+            (step,)
+            if len(self.element_shape) == 1
+            else (step * self.element_shape[1], step)
+            if self.element_shape
+            else ()
+        )
         self._elements = host.Elements(self.buffer, self._dtype, shape + self.element_shape, self.strides + inner, 0)
         get_runtime().unplaced.discard(self)
 
@@ -144,7 +150,7 @@ class Field:
 
     # -- single elements
     def _index(self, key: Any) -> tuple[int, ...]:
-        """A checked index, the offset taken off. AssertionError for another arity or out of bounds, TypeError for non-integers."""
+        """A checked index, the offset taken off. AssertionError for another arity or out of bounds, TypeError for reals."""
         key = () if key is None else key if isinstance(key, tuple) else tuple(key) if isinstance(key, list) else (key,)
         if len(key) == 1 and key[0] is None:
             key = ()
@@ -182,7 +188,7 @@ class Field:
     def to_numpy(self, dtype: Any = None, *, copy: bool | None = True) -> np.ndarray:
         """The elements as an array of `shape + element_shape`.
 
-        `copy=True` copies, `False` gives a view of the field's memory or ValueError, `None` a view where there can be one.
+        `copy=True` copies, `False` gives a view of the field's memory or ValueError, `None` a view where it can be had.
         """
         return self._exported(dtype, copy)
 
@@ -294,7 +300,11 @@ class MatrixField(Field):
 
     def from_numpy(self, arr: np.ndarray) -> None:
         """Sets every element; a matrix of one column also takes arrays without that axis."""
-        if isinstance(arr, np.ndarray) and self.element_shape[1:] == (1,) and arr.shape == self.shape + self.element_shape[:1]:
+        if (
+            isinstance(arr, np.ndarray)
+            and self.element_shape[1:] == (1,)
+            and arr.shape == self.shape + self.element_shape[:1]
+        ):
             arr = arr[..., None]
         super().from_numpy(arr)
 
@@ -319,7 +329,9 @@ def _storage_node(shape: tuple[int, ...], order: str | None, offset: Any) -> SNo
     if len(set(order)) != len(order):
         raise QuadrantsSyntaxError("The axes in order must be different")
     if sorted(order) != list(letters):
-        raise QuadrantsSyntaxError(f"Invalid axis in order={order!r}: a field of {len(shape)} dimensions has the axes {letters}")
+        raise QuadrantsSyntaxError(
+            f"Invalid axis in order={order!r}: a field of {len(shape)} dimensions has the axes {letters}"
+        )
     numbers = [letters.index(letter) for letter in order]
     root_node = FieldsBuilder()._root_node
     return root_node.dense(axes(*numbers), [shape[number] for number in numbers]) if shape else root_node
@@ -356,8 +368,8 @@ def field(
 ) -> Any:
     """A field of scalars, or of vectors or matrices when `dtype` is such a type; zeroed.
 
-    `shape` is a tuple of positive lengths, () for a single element, or None to `place` the field later. `order` names the
-    axes outermost first ("ji" stores columns together); `offset` is the index of the first element. `needs_grad` adds
+    `shape` is a tuple of positive lengths, () for a single element, or None to `place` the field later. `order` names
+    the axes outermost first ("ji" stores columns together); `offset` is the index of the first element. `needs_grad` adds
     storage for gradients. Needs `init`; raises ValueError, QuadrantsRuntimeError or QuadrantsSyntaxError.
     """
     if isinstance(dtype, MatrixType):

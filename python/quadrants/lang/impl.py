@@ -29,7 +29,9 @@ class Runtime:
         self.unplaced: WeakSet[Any] = WeakSet()
         self.ndarrays: WeakSet[Any] = WeakSet()
         self.compiles: list[tuple[str, float, Any]] = []  # of record_compile, for qd.cache_report()
-        self.abandoned: list[Any] = []  # contexts of a parent process: closing them here could wait for threads that don't exist
+        self.abandoned: list[
+            Any
+        ] = []  # contexts of a parent process: closing them here could wait for threads that don't exist
         self.forked = False
         self._forget()
 
@@ -130,7 +132,7 @@ def sync() -> None:
 
 
 def materialize() -> None:
-    """Checks that every field created without a shape has been placed by now. RuntimeError naming those that were not."""
+    """Checks that every field created without a shape has been placed by now. RuntimeError naming those that are not."""
     if not _runtime.unplaced:
         return
     missing = [field for field in _runtime.unplaced if not field._is_placed()]

@@ -1,7 +1,7 @@
 """Documented names that this version lacks: each exists, and raises "... is not supported yet" when it is used.
 
-So programs that only mention such a name import and run, `dir()` is complete, and the error says what is missing. A name
-leaves this table when the real thing arrives.
+So programs that only mention such a name import and run, `dir()` is complete, and the error says what is missing. A
+name leaves this table when the real thing arrives.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,9 @@ def later_class(name: str, members: str = "", base: type = object) -> type:
         raise not_supported_yet(f"qd.{name}")
 
     body: dict[str, Any] = {member: later_function(f"{name}.{member}") for member in members.split()}
-    body.update(__new__=refuse, __module__=__name__, __doc__=f"`qd.{name}` is not supported yet.", _quadrants_later=name)
+    body.update(
+        __new__=refuse, __module__=__name__, __doc__=f"`qd.{name}` is not supported yet.", _quadrants_later=name
+    )
     return type(name, (base,), body)
 
 

@@ -1,4 +1,4 @@
-"""`qd.Matrix` and `qd.Vector` outside kernels: small values over a NumPy array, of the operators and methods of kernels.
+"""`qd.Matrix` and `qd.Vector` outside kernels: small values over a NumPy array, with the operators that kernels have.
 
 An element of a field or ndarray read on the host is such a value over the element's memory, so writes go through;
 where memory is not mapped, `_flush` carries each change back. Arithmetic is done on 64-bit numbers whatever the element
@@ -94,7 +94,9 @@ class _Swizzle:
         n = matrix._a.shape[0]
         indices = [self.letters.index(letter) for letter in self.pattern]
         if max(indices) >= n:
-            raise QuadrantsSyntaxError(f"vec{n} only has attributes={tuple(self.letters[:n])}, got={tuple(self.pattern)}")
+            raise QuadrantsSyntaxError(
+                f"vec{n} only has attributes={tuple(self.letters[:n])}, got={tuple(self.pattern)}"
+            )
         return indices
 
     def __get__(self, matrix: "Matrix | None", owner: type) -> Any:
@@ -111,7 +113,9 @@ class _Swizzle:
 
 
 def _patterns() -> dict[str, Any]:
-    groups = ((letters, map("".join, product(letters, repeat=k))) for letters in ("xyzw", "rgba", "stpq") for k in range(1, 5))
+    groups = (
+        (letters, map("".join, product(letters, repeat=k))) for letters in ("xyzw", "rgba", "stpq") for k in range(1, 5)
+    )
     return {pattern: _Swizzle(letters, pattern) for letters, patterns in groups for pattern in patterns}
 
 
@@ -138,8 +142,8 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
         if array.size > MANY_ENTRIES:
             text = "x".join(map(str, array.shape))
             warnings.warn(
-                f"Quadrants matrices/vectors with {text} > {MANY_ENTRIES} entries are not suggested: kernels unroll them. "
-                "A field holds a large matrix.",
+                f"Quadrants matrices/vectors with {text} > {MANY_ENTRIES} entries are not suggested: "
+                "kernels unroll them. A field holds a large matrix.",
                 stacklevel=2,
             )
         return _make(array) if dt is None else _typed(array, dt)
@@ -436,7 +440,9 @@ class Vector(Matrix):
 def _vectors(a: Matrix, b: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
     theirs = _as_array(b)
     if a._a.ndim != 1 or theirs.shape != a._a.shape:
-        raise QuadrantsCompilationError(f"`{what}` takes two vectors of one length, got shapes {a._a.shape}, {theirs.shape}")
+        raise QuadrantsCompilationError(
+            f"`{what}` takes two vectors of one length, got shapes {a._a.shape}, {theirs.shape}"
+        )
     return _wide(a._a), _wide(theirs)
 
 
@@ -452,8 +458,6 @@ def _determinant(a: np.ndarray) -> Any:
         return a[0, 0]
     minors = (np.delete(a[1:], k, axis=1) for k in range(len(a)))
     return sum((-1) ** k * a[0, k] * _determinant(minor) for k, minor in enumerate(minors))
-
-
 
 
 def element_value(elements: Any, index: tuple[int, ...]) -> Matrix:

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from quadrants import _logging, _native
-from quadrants._lib.core import CPU_ARCHS, GPU_ARCHS, Arch, Extension, PluginArch, arch_from_name, backend_name, host_arch
+from quadrants._lib.core import (
+    CPU_ARCHS,
+    GPU_ARCHS,
+    Arch,
+    Extension,
+    PluginArch,
+    arch_from_name,
+    backend_name,
+    host_arch,
+)
 from quadrants._version import __version__, __version_str__
 from quadrants.lang import config, impl
 
@@ -35,7 +44,7 @@ class _SpecialConfig:
 
 def plugin_dir() -> str:
     """The folder of the plugins that ship beside the core."""
-    return os.environ.get("QD_LIB_DIR") or os.path.dirname(os.path.abspath(_native.__file__))
+    return os.environ.get("QD_LIB_DIR") or os.path.join(os.path.dirname(os.path.abspath(_native.__file__)), "plugins")
 
 
 def check_require_version(required: str) -> None:
@@ -46,7 +55,9 @@ def check_require_version(required: str) -> None:
     wanted = tuple(int(part) for part in parts) + (0,) * (3 - len(parts))
     if wanted[0] != __version__[0] or wanted > __version__:
         shown = ".".join(map(str, wanted))
-        raise Exception(f"Quadrants version mismatch. Required version >= {shown}, installed version = {__version_str__}.")
+        raise Exception(
+            f"Quadrants version mismatch. Required version >= {shown}, installed version = {__version_str__}."
+        )
 
 
 def _as_arch(value: Any, origin: str) -> "_AnyArch":
@@ -106,8 +117,8 @@ def _check_switches(values: dict[str, Any]) -> None:
     loads = [name for name in ("QD_LOAD_IR", "QUADRANTS_LOAD_PTX") if config.switched_on(name)]
     if loads and (values["offline_cache"] or values["src_ll_cache"]):
         raise ValueError(
-            f"Caching must be disabled when using {' and '.join(loads)}: replacements are read from debug_dump_path for a "
-            "kernel that is compiled, and a cached kernel is not. Pass offline_cache=False and src_ll_cache=False."
+            f"Caching must be disabled when using {' and '.join(loads)}: replacements are read from debug_dump_path for "
+            "a kernel that is compiled, and a cached kernel is not. Pass offline_cache=False and src_ll_cache=False."
         )
     if values["offline_cache"] and (values["print_ir"] or config.switched_on("QD_DUMP_IR")):
         warnings.warn(_DUMP_WARNING, UserWarning, stacklevel=3)
@@ -131,9 +142,9 @@ def init(
 ) -> "_SpecialConfig | None":
     """Starts a runtime, ending the previous one with all its fields, ndarrays and compiled code.
 
-    `arch` is one such as `qd.cpu` or `qd.cuda`, the name of one, or a list of which the first usable is taken; when none
-    is, the CPU is used with a warning, or RuntimeError is raised when `enable_fallback` is False. Every other keyword is a
-    row of `quadrants.lang.config.OPTIONS`, which `QD_<NAME>` in the environment sets as well. Raises KeyError for an
+    `arch` is one such as `qd.cpu` or `qd.cuda`, the name of one, or a list of which the first usable is taken; when
+    none is, the CPU is used with a warning, or RuntimeError is raised when `enable_fallback` is False. Every other
+    keyword is a row of `quadrants.lang.config.OPTIONS`, which `QD_<NAME>` in the environment sets as well. Raises KeyError for an
     unknown keyword, TypeError or ValueError for a bad value.
     """
     if require_version is not None:

@@ -32,7 +32,7 @@ class NdarrayTypeMetadata:
 
 
 class Ndarray(_native.NdarrayBase):
-    """Common to all ndarrays. `dtype` is the scalar type, `element_type` that of an element, `grad` the gradients or None."""
+    """Common to all ndarrays. `dtype` is the scalar type, `element_type` that of elements, `grad` the gradients or None."""
 
     def __init__(self, dtype: Any, shape: tuple[int, ...], element_shape: tuple[int, ...], needs_grad: bool) -> None:
         runtime = get_runtime()
@@ -50,7 +50,8 @@ class Ndarray(_native.NdarrayBase):
         runtime.ndarrays.add(self)
 
     def _forget(self) -> None:
-        """At reset: the memory belongs to a runtime that is gone."""
+        """At reset: the memory belongs to a runtime that is gone, and no call takes the array any more."""
+        self._release()
         self.buffer = self.dtype = self.element_type = self._shape = self._elements = self.grad = None
 
     def _live(self) -> host.Elements:
@@ -248,7 +249,9 @@ def _make(dtype: Any, shape: Any, element_shape: tuple[int, ...], needs_grad: bo
 def _rebuild(version: int, dtype: str, shape: Any, element_shape: Any, data: np.ndarray) -> Ndarray:
     """Makes an ndarray again from its pickle; needs `init`."""
     if version != PICKLE_VERSION:
-        raise QuadrantsRuntimeError(f"cannot load an ndarray of pickle format {version}: this version reads {PICKLE_VERSION}")
+        raise QuadrantsRuntimeError(
+            f"cannot load an ndarray of pickle format {version}: this version reads {PICKLE_VERSION}"
+        )
     array = _make(getattr(_native, dtype), shape, element_shape, False)
     array._live().store(data)
     return array

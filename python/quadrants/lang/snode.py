@@ -2,7 +2,7 @@
 
 A tree of dense nodes says which axes a field has, how long they are, and in which order they are stored: the axis that
 is first met on the way down is outermost. Each field gets a buffer of its own, zeroed, when it is placed. Nesting one
-axis in several levels multiplies its lengths; the blocks are not laid out apart, which no program can tell from results.
+axis in several levels multiplies its lengths; the blocks are not laid out apart: no program can tell from results.
 """
 
 import math
@@ -88,7 +88,7 @@ class SNode:
         raise _unsupported("QuantArray")
 
     def place(self, *fields: Any, offset: Any = None) -> "SNode":
-        """Gives fields (or lists of them) the shape of this node, and memory. `offset` is the index of the first element."""
+        """Gives fields (or lists of them) the shape of this node, and memory; `offset` is the first element's index."""
         self._builder._check_open()
         for field in fields:
             if isinstance(field, (list, tuple)):
@@ -225,7 +225,7 @@ class FieldsBuilder:
 
 
 class _Root:
-    """`qd.root`: the default builder of the current runtime. Placing is allowed at any time, also after a kernel ran."""
+    """`qd.root`: the default builder of the current runtime. Placing is allowed at any time, after a kernel ran too."""
 
     def _builder(self) -> FieldsBuilder:
         runtime = get_runtime()

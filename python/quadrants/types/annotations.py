@@ -44,7 +44,9 @@ class NdarrayType:
         if boundary not in ("unsafe", "clamp"):
             raise ValueError(f"Invalid boundary argument: {boundary}. Valid options: 'unsafe', 'clamp'")
         if element_dim is not None and element_shape is not None and len(element_shape) != element_dim:
-            raise ValueError(f"element_shape={element_shape} has {len(element_shape)} axes, element_dim is {element_dim}")
+            raise ValueError(
+                f"element_shape={element_shape} has {len(element_shape)} axes, element_dim is {element_dim}"
+            )
         if element_shape is None and element_dim is not None:
             element_shape = () if element_dim == 0 else None
         self.dtype, self.ndim, self.needs_grad, self.boundary = dtype, ndim, needs_grad, boundary

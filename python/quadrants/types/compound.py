@@ -27,7 +27,7 @@ def _scalar_type(dtype: Any) -> Any:
 
 
 class MatrixType:
-    """`qd.types.matrix(n, m, dtype)`. `dtype` None leaves the element type to the value; `int` and `float` follow init."""
+    """`qd.types.matrix(n, m, dtype)`. `dtype` None leaves the element type to the value; `int`, `float` follow init."""
 
     def __init__(self, n: int | None = None, m: int | None = None, dtype: Any = None, ndim: int = 2) -> None:
         self.n, self.m, self.ndim = n, m, ndim
