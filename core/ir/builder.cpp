@@ -23,7 +23,7 @@ uint64_t hash_of(const Inst &i) {
   return h >> 32;
 }
 
-// What is known of a variable: the value it holds, while `epoch` is still the function's.
+// What is known of a variable: the value last assigned, while `epoch` is still the function's.
 struct Known {
   Val var, value;
   uint32_t epoch;
@@ -75,7 +75,7 @@ struct Builder::State {
   Val append(const Inst &i);
   Val share(const Inst &i);
   void enter_region(Op op);
-  void track_variable(Inst &i, Val &forwarded);
+  Val track_variable(const Inst &i);  // the value of a `get`, when it is known
 };
 
 Val Builder::State::append(const Inst &i) {
@@ -111,24 +111,22 @@ void Builder::State::enter_region(Op op) {
   if (op != Op::when && op != Op::block) ++g.epoch;
 }
 
-// Remembers what a variable holds and answers a `get` from it. Variables of the kernel's top level are left alone: split must
-// see each of their reads, since a parallel body that updates one is made atomic there.
-void Builder::State::track_variable(Inst &i, Val &forwarded) {
+// Remembers what was assigned to a variable and answers a `get` from it. An earlier `get` is no such answer: whether one stands
+// before, unused and soon dropped, must not show in where the variable is read. Variables of the kernel's top level are left
+// alone: split must see each of their reads, since a parallel body that updates one is made atomic there.
+Val Builder::State::track_variable(const Inst &i) {
   Growing &g = grow();
-  const Val next = Val(code().size());
   if (i.op == Op::var) {
-    if (open.size() > 1 || !g.scopes.empty()) g.known.push_back({next, i.arg[0], g.epoch});
-    return;
+    if (open.size() > 1 || !g.scopes.empty()) g.known.push_back({Val(code().size()), i.arg[0], g.epoch});
+    return no_val;
   }
   Known *k = g.find(i.arg[0]);
-  if (!k) return;
-  if (i.op == Op::get && k->epoch == g.epoch) {
-    ++rewrites;
-    forwarded = k->value;
-    return;
+  if (!k) return no_val;
+  if (i.op == Op::set) {
+    k->value = i.arg[1], k->epoch = g.epoch;
+    return no_val;
   }
-  k->value = i.op == Op::get ? next : i.arg[1];
-  k->epoch = g.epoch;
+  return k->epoch == g.epoch ? ++rewrites, k->value : no_val;
 }
 
 Builder::Builder() : s_(std::make_unique<State>()) { open_function(0, 0); }
@@ -159,14 +157,11 @@ Val Builder::emit(Op op, Type type, std::array<uint32_t, 3> arg) {
     if (const Val v = simplify(*this, op, type, arg); v != no_val) return ++s_->rewrites, v;
     if (o.flags & Comm && arg[1] < arg[0]) std::swap(arg[0], arg[1]);
   }
-  Inst i{op, type, 0, arg};
+  const Inst i{op, type, 0, arg};
   if (o.effect == Effect::Pure) return s_->share(i);
   if (o.flags & (Opens | Closes)) s_->enter_region(op);
-  if (op == Op::var || op == Op::get || op == Op::set) {
-    Val forwarded = no_val;
-    s_->track_variable(i, forwarded);
-    if (forwarded != no_val) return forwarded;
-  }
+  if (op == Op::var || op == Op::get || op == Op::set)
+    if (const Val known = s_->track_variable(i); known != no_val) return known;
   return s_->append(i);
 }
 
