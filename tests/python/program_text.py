@@ -1,4 +1,5 @@
 """Kernels written as text in a table: loaded as a notebook cell would be, so that they have source."""
+
 import itertools
 import linecache
 import textwrap

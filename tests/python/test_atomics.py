@@ -1,9 +1,9 @@
 """Atomic functions: the old value, the new element; on fields, arrays, vectors and local variables."""
+
 import numpy as np
 import pytest
-from program_text import load
-
 import quadrants as qd
+from program_text import load
 
 ROWS = [
     # function, element before, operand, element after

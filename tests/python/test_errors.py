@@ -1,9 +1,9 @@
 """Errors of the front end: class, text, the line in the user's file and the caret under the expression."""
+
 import numpy as np
 import pytest
-from program_text import load
-
 import quadrants as qd
+from program_text import load
 from quadrants.lang.exception import QuadrantsIndexError
 
 E, S, T, N, X = (
@@ -31,7 +31,12 @@ ROWS = [
     ("v = qd.Vector([1, 2])\nif v == v:\n    pass", ValueError, "ambiguous", None),
     ("v = qd.Vector([1, 2])\nb = 1 if v == v else 0", S, 'Please use "qd.select" instead', None),
     ("v = qd.Vector([1, 2]) + qd.Vector([1, 2, 3])", T, "Cannot broadcast tensor to tensor", None),
-    ("v = qd.Vector([1, 2])\nv = qd.Vector([1, 2, 3])", T, "cannot assign '[Tensor (3) i32]' to '[Tensor (2) i32]'", None),
+    (
+        "v = qd.Vector([1, 2])\nv = qd.Vector([1, 2, 3])",
+        T,
+        "cannot assign '[Tensor (3) i32]' to '[Tensor (2) i32]'",
+        None,
+    ),
     ("v = qd.Vector([1, 2])\nb = v.z", S, "vec2 only has attributes=('x', 'y'), got=('z',)", "v.z"),
     ("v = qd.Vector([1, 2])\nb = v[2]", X, "out of range", "v[2]"),
     ("v = qd.Vector([1, 2])\nb = v[0, 0]", X, "Expected 1 indices, got 2.", "v[0, 0]"),
@@ -45,8 +50,18 @@ ROWS = [
     ("for i in range(3):\n    pass\nelse:\n    pass", S, "'else' clause for 'for' not supported", None),
     ("while n > 0:\n    pass\nelse:\n    pass", S, "'else' clause for 'while' not supported", None),
     ("i = 0\nfor i in range(3):\n    pass", S, "Variable 'i' is already declared in the outer scope", None),
-    ("for i in qd.static(range(3)):\n    if n > i:\n        break", S, "You are trying to `break` a static `for` loop", "break"),
-    ("for i in qd.static(range(n)):\n    pass", ValueError, "Input to qd.static must be compile-time constants", "range(n)"),
+    (
+        "for i in qd.static(range(3)):\n    if n > i:\n        break",
+        S,
+        "You are trying to `break` a static `for` loop",
+        "break",
+    ),
+    (
+        "for i in qd.static(range(n)):\n    pass",
+        ValueError,
+        "Input to qd.static must be compile-time constants",
+        "range(n)",
+    ),
     ("b = qd.static(n + 1)", ValueError, "Input to qd.static must be compile-time constants", None),
     ("qd.static_assert(1 > 2, 'no good')", AssertionError, "no good", None),
     ("qd.static_assert(n > 2)", T, "Static assert with non-static condition", None),
@@ -205,7 +220,7 @@ def test_no_source():
     space = {"qd": qd}
     exec("@qd.kernel\ndef k():\n    pass\n", space)  # noqa: S102
     qd.init(arch="reference", offline_cache=False)
-    with pytest.raises(qd.QuadrantsSyntaxError, match="source code of \"k\" is not available"):
+    with pytest.raises(qd.QuadrantsSyntaxError, match='source code of "k" is not available'):
         space["k"]()
     qd.reset()
 

@@ -1,9 +1,9 @@
 """Captured values: what changed between two calls takes effect, what didn't change compiles nothing."""
+
 import numpy as np
 import pytest
-from program_text import load
-
 import quadrants as qd
+from program_text import load
 
 # name: (lines before the kernel, expression, change, value before, value after)
 ROWS = {
@@ -13,7 +13,11 @@ ROWS = {
     "type": ("N = 3", "N / 2 * 10", "N = 5.0", 15, 25),
     "string": ("MODE = 'fast'", "1 if qd.static(MODE == 'fast') else 2", "MODE = 'slow'", 1, 2),
     "function": (
-        "@qd.func\ndef f(x):\n    return x + 1\n@qd.func\ndef g(x):\n    return x + 10\nF = f", "F(1)", "F = g", 2, 11,
+        "@qd.func\ndef f(x):\n    return x + 1\n@qd.func\ndef g(x):\n    return x + 10\nF = f",
+        "F(1)",
+        "F = g",
+        2,
+        11,
     ),
     "in a function": ("N = 3\n@qd.func\ndef f(x):\n    return x + N", "f(1)", "N = 7", 4, 8),
     "attribute": ("class C:\n    n = 3\nc = C()", "c.n", "c.n = 5", 3, 5),

@@ -1,11 +1,11 @@
 """Device functions, arguments by value and by reference, classes, calls of Python at compile time."""
+
 import warnings
 
 import numpy as np
 import pytest
-from program_text import load
-
 import quadrants as qd
+from program_text import load
 
 ROWS = {
     # name: (program with a kernel `k() -> i32`, value)
@@ -21,8 +21,16 @@ ROWS = {
         "a = 1\nf(a)\nr = a",
         7,
     ),
-    "reference to vector": ("@qd.func\ndef f(v: qd.template()):\n    v[1] = 8", "a = qd.Vector([1, 2])\nf(a)\nr = a[1]", 8),
-    "vector by value": ("@qd.func\ndef f(v):\n    v[1] = 8\n    return v.sum()", "a = qd.Vector([1, 2])\nr = f(a) * 10 + a[1]", 92),
+    "reference to vector": (
+        "@qd.func\ndef f(v: qd.template()):\n    v[1] = 8",
+        "a = qd.Vector([1, 2])\nf(a)\nr = a[1]",
+        8,
+    ),
+    "vector by value": (
+        "@qd.func\ndef f(v):\n    v[1] = 8\n    return v.sum()",
+        "a = qd.Vector([1, 2])\nr = f(a) * 10 + a[1]",
+        92,
+    ),
     "static early return": (
         "@qd.func\ndef f(c: qd.template()):\n    if qd.static(c > 0):\n        return 1\n    return 2",
         "r = f(1) * 10 + f(0)",
@@ -39,7 +47,11 @@ ROWS = {
         "r = 3\nfor op in qd.static(OPS):\n    r = op(r)",
         8,
     ),
-    "loop in function": ("@qd.func\ndef f(n):\n    s = 0\n    for i in range(n):\n        s += i\n    return s", "r = f(5)", 10),
+    "loop in function": (
+        "@qd.func\ndef f(n):\n    s = 0\n    for i in range(n):\n        s += i\n    return s",
+        "r = f(5)",
+        10,
+    ),
     "typed vectors": (
         "V = qd.types.vector(2, qd.f32)\n@qd.func\ndef f(v: V) -> V:\n    return v * 2.0",
         "r = int(f([1, 2]).sum())",
@@ -68,7 +80,7 @@ def test_call(arch, name):
 def test_call_inside_a_loop(arch, name):
     before, body, expected = ROWS[name]
     lines = "".join(f"        {line}\n" for line in body.splitlines())
-    text = f"{before}\n@qd.kernel\ndef k(out: qd.types.NDArray[qd.i32, 1]):\n    for t in range(2):\n{lines}        out[t] = r\n"
+    text = f"{before}\n@qd.kernel\ndef k(out: qd.types.NDArray[qd.i32, 1]):\n    for step in range(2):\n{lines}        out[step] = r\n"
     out = np.zeros(2, np.int32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)

@@ -1,10 +1,10 @@
 """Scalar expressions: operators, promotion, literals, casts, conditions. One row a case: expression, parameters, arguments, result."""
+
 import math
 
 import pytest
-from program_text import kernel_of
-
 import quadrants as qd
+from program_text import kernel_of
 
 I32 = "a: qd.i32, b: qd.i32"
 F32 = "a: qd.f32, b: qd.f32"

@@ -1,9 +1,9 @@
 """Vectors and matrices inside kernels, against NumPy. Sizes up to 16 scalars are tuples of scalars, larger ones local arrays."""
+
 import numpy as np
 import pytest
-from program_text import kernel_of, load
-
 import quadrants as qd
+from program_text import kernel_of, load
 
 V = {"u": np.array([1.5, -2.0, 3.0]), "v": np.array([4.0, 5.0, -6.5])}
 A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, -2.0, 4.0]])
@@ -72,7 +72,11 @@ ROWS = [
 def _type(shape):
     if shape == 0:
         return "qd.f64"
-    return f"qd.types.vector({shape}, qd.f64)" if isinstance(shape, int) else f"qd.types.matrix({shape[0]}, {shape[1]}, qd.f64)"
+    return (
+        f"qd.types.vector({shape}, qd.f64)"
+        if isinstance(shape, int)
+        else f"qd.types.matrix({shape[0]}, {shape[1]}, qd.f64)"
+    )
 
 
 def _value(got):
@@ -82,7 +86,9 @@ def _value(got):
 @pytest.mark.parametrize("expression, shape, expected", ROWS)
 def test_small(init, expression, shape, expected):
     init(default_fp=qd.f64)
-    np.testing.assert_allclose(_value(kernel_of(expression, "", _type(shape), NAMES)()), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        _value(kernel_of(expression, "", _type(shape), NAMES)()), expected, rtol=1e-12, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("expression, shape, expected", ROWS)
@@ -90,7 +96,9 @@ def test_small_variables(init, expression, shape, expected):
     """The same with operands that are variables, changed after they were made."""
     init(default_fp=qd.f64)
     change = "u += 1.0\nu -= 1.0\nv *= 2.0\nv /= 2.0\nA[0, 0] += 1.0\nA[0, 0] -= 1.0\nB += 1.0\nB -= 1.0\n"
-    np.testing.assert_allclose(_value(kernel_of(expression, "", _type(shape), NAMES + change)()), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        _value(kernel_of(expression, "", _type(shape), NAMES + change)()), expected, rtol=1e-12, atol=1e-14
+    )
 
 
 _rng = np.random.default_rng(0)
@@ -132,6 +140,7 @@ def test_large(init, expression, shape, expected):
 @pytest.mark.parametrize("n", [3, 16, 17, 40])
 def test_run_time_index(arch, n):
     """Reads and writes at a run-time index, of small and large vectors."""
+
     @qd.kernel
     def k(out: qd.types.NDArray[qd.i32, 2]):
         for r in range(out.shape[0]):

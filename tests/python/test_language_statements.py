@@ -1,9 +1,9 @@
 """Statements: assignment, unpacking, loops of every kind, branches, scopes. Bodies write to `out`; one row a case."""
+
 import numpy as np
 import pytest
-from program_text import load
-
 import quadrants as qd
+from program_text import load
 
 ROWS = {
     # name: (body, what `out`, eight integers that were zero, holds afterwards)
@@ -19,13 +19,19 @@ ROWS = {
     "aug element": ("out[0] = 9\nout[0] *= 3\nout[0] //= 4\nout[0] -= 1\nout[0] **= 2\nout[0] >>= 1", [12]),
     "if": ("a = 5\nif a > 3:\n    out[0] = 1\nelif a > 1:\n    out[0] = 2\nelse:\n    out[0] = 3", [1]),
     "elif": ("a = n\nif a > 30:\n    out[0] = 1\nelif a > 1:\n    out[0] = 2\nelse:\n    out[0] = 3", [2]),
-    "while": ("i = 0\nwhile i < n:\n    i += 1\n    if i == 3:\n        continue\n    if i == 5:\n        break\n    out[i] = i", [0, 1, 2, 0, 4]),
+    "while": (
+        "i = 0\nwhile i < n:\n    i += 1\n    if i == 3:\n        continue\n    if i == 5:\n        break\n    out[i] = i",
+        [0, 1, 2, 0, 4],
+    ),
     "while true": ("i = 0\nwhile True:\n    i += 2\n    if i > n:\n        break\nout[0] = i", [10]),
     "parallel": ("for i in range(n):\n    out[i] = i * i", [0, 1, 4, 9, 16, 25, 36, 49]),
     "range from": ("for i in range(2, 5):\n    out[i] = i", [0, 0, 2, 3, 4]),
     "empty range": ("for i in range(5, 2):\n    out[i] = 1", [0]),
     "continue": ("for i in range(n):\n    if i % 2 == 0:\n        continue\n    out[i] = 1", [0, 1, 0, 1, 0, 1, 0, 1]),
-    "serialize": ("qd.loop_config(serialize=True)\nfor i in range(n):\n    if i == 3:\n        break\n    out[i] = 1", [1, 1, 1]),
+    "serialize": (
+        "qd.loop_config(serialize=True)\nfor i in range(n):\n    if i == 3:\n        break\n    out[i] = 1",
+        [1, 1, 1],
+    ),
     "nested break": (
         "for i in range(4):\n    for j in range(10):\n        if j > i:\n            break\n        out[i] += 1",
         [1, 2, 3, 4],
@@ -39,7 +45,10 @@ ROWS = {
         [6],
     ),
     "ndrange": ("for i, j in qd.ndrange(2, (1, 4)):\n    out[i * 4 + j] = i * 10 + j", [0, 1, 2, 3, 0, 11, 12, 13]),
-    "ndrange axes": ("for i, j in qd.ndrange(2, 3, axes=(1, 0)):\n    out[i * 3 + j] = i * 10 + j", [0, 1, 2, 10, 11, 12]),
+    "ndrange axes": (
+        "for i, j in qd.ndrange(2, 3, axes=(1, 0)):\n    out[i * 3 + j] = i * 10 + j",
+        [0, 1, 2, 10, 11, 12],
+    ),
     "grouped ndrange": ("for I in qd.grouped(qd.ndrange(2, 2)):\n    out[I[0] * 2 + I[1]] = I.sum()", [0, 1, 1, 2]),
     "struct for": ("for i in out:\n    out[i] = 7 - i", [7, 6, 5, 4, 3, 2, 1, 0]),
     "grouped": ("for I in qd.grouped(out):\n    out[I] = I[0] + 1", [1, 2, 3, 4, 5, 6, 7, 8]),
@@ -47,7 +56,10 @@ ROWS = {
     "static list": ("for i, c in qd.static(enumerate([3, 5])):\n    out[i] = c", [3, 5]),
     "static zip": ("for a, b in qd.static(zip((0, 1), (6, 7))):\n    out[a] = b", [6, 7]),
     "static ndrange": ("for i, j in qd.static(qd.ndrange(2, 2)):\n    out[i * 2 + j] = i + j", [0, 1, 1, 2]),
-    "static grouped": ("for I in qd.static(qd.grouped(qd.ndrange(2, 2))):\n    out[I[0] * 2 + I[1]] = I.sum()", [0, 1, 1, 2]),
+    "static grouped": (
+        "for I in qd.static(qd.grouped(qd.ndrange(2, 2))):\n    out[I[0] * 2 + I[1]] = I.sum()",
+        [0, 1, 1, 2],
+    ),
     "static break": (
         "for i in qd.static(range(8)):\n    if qd.static(i == 3):\n        break\n    if qd.static(i == 1):\n        continue\n"
         "    out[i] = 1",
@@ -63,11 +75,17 @@ ROWS = {
     "fresh in loop": ("for i in range(n):\n    c = 0\n    c += i\n    out[i] = c", [0, 1, 2, 3, 4, 5, 6, 7]),
     "list elements": ("a = [1, 2, 3]\na[1] = 9\nout[0] = a[0] + a[1]", [10]),
     "list at run time": ("a = [4, 5, 6]\nfor i in range(3):\n    out[i] = a[i]", [4, 5, 6]),
-    "comprehension": ("a = [i * i for i in range(4) if i != 1]\nout[0] = a[0]\nout[1] = a[1]\nout[2] = a[2]", [0, 4, 9]),
+    "comprehension": (
+        "a = [i * i for i in range(4) if i != 1]\nout[0] = a[0]\nout[1] = a[1]\nout[2] = a[2]",
+        [0, 4, 9],
+    ),
     "dict": ("d = {'p': 3, **{'q': 4}}\nout[0] = d['p'] + d['q']", [7]),
     "pass and docstring": ("'a docstring'\npass\nout[0] = 1", [1]),
     "i64 index": ("for i in range(qd.cast(n, qd.i64)):\n    out[i] = 1", [1] * 8),
-    "if in parallel scopes": ("for i in range(n):\n    v = 0\n    if i > 5:\n        w = 3\n        v = w\n    out[i] = v", [0, 0, 0, 0, 0, 0, 3, 3]),
+    "if in parallel scopes": (
+        "for i in range(n):\n    v = 0\n    if i > 5:\n        w = 3\n        v = w\n    out[i] = v",
+        [0, 0, 0, 0, 0, 0, 3, 3],
+    ),
 }
 
 
@@ -133,6 +151,8 @@ def test_clamp(arch):
 
 def test_unrolling_warns(init):
     init(unrolling_limit=4)
-    k = load("@qd.kernel\ndef k(a: qd.types.NDArray[qd.i32, 1]):\n    for i in qd.static(range(5)):\n        a[i] = i\n")["k"]
+    k = load(
+        "@qd.kernel\ndef k(a: qd.types.NDArray[qd.i32, 1]):\n    for i in qd.static(range(5)):\n        a[i] = i\n"
+    )["k"]
     with pytest.warns(SyntaxWarning, match="unrolling more than 4"):
         k(np.zeros(5, np.int32))

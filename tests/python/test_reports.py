@@ -1,9 +1,9 @@
 """print, assert and bounds checks: texts, positions, and that a failed access is not performed."""
+
 import numpy as np
 import pytest
-from program_text import load
-
 import quadrants as qd
+from program_text import load
 
 PRINTS = [
     ("print(1, n, x)", "1 3 0.500000\n"),

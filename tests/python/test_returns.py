@@ -1,12 +1,12 @@
 """What kernels return: every scalar type, vectors, matrices, tuples; the annotation's rules."""
+
 import math
 import typing
 
 import numpy as np
 import pytest
-from program_text import load
-
 import quadrants as qd
+from program_text import load
 
 SCALARS = [
     ("qd.i8", -128), ("qd.i16", -32768), ("qd.i32", -(2**31)), ("qd.i64", -(2**63)), ("qd.u8", 255), ("qd.u16", 65535),
@@ -68,7 +68,10 @@ def test_none(arch):
 ERRORS = [
     ("def k():\n    return 1", "must be annotated with a return type"),
     ("def k() -> qd.i32:\n    pass", "does not have a return statement"),
-    ("def k(a: qd.i32) -> qd.i32:\n    if a:\n        return 1\n    return 2", "Return inside non-static if/for is not supported"),
+    (
+        "def k(a: qd.i32) -> qd.i32:\n    if a:\n        return 1\n    return 2",
+        "Return inside non-static if/for is not supported",
+    ),
     ("def k() -> qd.i32:\n    return 1.5", "cannot be converted into required type i32"),
     ("def k() -> (qd.i32, qd.i32):\n    return 1", "2"),
     ("def k() -> tuple[qd.i32, ...]:\n    return 1", "Ellipsis"),

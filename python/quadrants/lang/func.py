@@ -1,4 +1,5 @@
 """`@qd.func`, `@qd.pyfunc`, `@qd.real_func`: device functions, inlined where a kernel calls them."""
+
 import functools
 
 from quadrants.lang.exception import QuadrantsSyntaxError, not_supported_yet
@@ -19,7 +20,9 @@ class Func:
     def __call__(self, *args, **kwargs):
         if self.pyfunc:
             return self.fn(*args, **kwargs)
-        raise QuadrantsSyntaxError(f'Quadrants functions cannot be called from Python-scope: "{self.__name__}". Call it from a kernel.')
+        raise QuadrantsSyntaxError(
+            f'Quadrants functions cannot be called from Python-scope: "{self.__name__}". Call it from a kernel.'
+        )
 
     def __get__(self, owner, kind=None):
         return self if owner is None else BoundFunc(self, owner)

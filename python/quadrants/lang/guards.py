@@ -1,8 +1,9 @@
-"""What a specialisation has read from outside: globals, closure cells, attributes. Each read becomes a guard of the native
-`Guards`, so a later call that finds another number, string, function or array there compiles again.
+"""What a specialisation has read from outside: globals, closure cells, attributes. Each read becomes a guard of the
+native `Guards`, so a later call that finds another number, string, function or array there compiles again.
 
 Mutable containers are guarded by content, and only small ones: a large captured array would be frozen into the code.
 """
+
 import builtins
 import types
 
@@ -19,7 +20,7 @@ _CONSTANT_MODULES = ("quadrants", "math", "numpy", "operator")
 class Content:
     """Snapshot of a mutable container; `same` tells whether it still holds the same things."""
 
-    __slots__ = ("owner", "kept")
+    __slots__ = ("kept", "owner")
 
     def __init__(self, owner):
         self.owner = owner
@@ -86,7 +87,7 @@ def is_container(x) -> bool:
 class Recorder:
     """Reads outside values for one specialisation and keeps the guards. Each name is read once."""
 
-    __slots__ = ("guards", "_globals", "_attributes", "_contents", "_keep")
+    __slots__ = ("_attributes", "_contents", "_globals", "_keep", "guards")
 
     def __init__(self):
         self.guards = Guards()

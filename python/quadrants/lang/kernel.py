@@ -1,9 +1,10 @@
 """`@qd.kernel`: the callable that a program launches, and what is known about its compiles.
 
 The callable itself is native and runs no Python code on a repeated call. When no specialisation fits, it asks
-`Kernel.specialise` for one: arguments are bound, the function is walked (frontend/), the result compiled and added with its
-guards.
+`Kernel.specialise` for one: arguments are bound, the function is walked (frontend/), the result compiled and added
+with its guards.
 """
+
 import threading
 import time
 
@@ -30,7 +31,8 @@ class PerOffloadCacheObservations:
     def record(self, seen: dict):
         """Takes over the figures of an Executable."""
         for name, key in zip(self._INTS, (
-            "constructs_total", "constructs_hit", "constructs_recompiled", "tasks_total", "tasks_hit", "tasks_recompiled",
+            "constructs_total", "constructs_hit", "constructs_recompiled", "tasks_total", "tasks_hit",
+            "tasks_recompiled",
         )):  # fmt: skip
             setattr(self, name, seen.get(key, -1))
         self.whole_kernel_reason = seen.get("whole_kernel_reason", "")
@@ -67,8 +69,8 @@ class Kernel:
         self.callable.__wrapped__ = fn
 
     def specialise(self, args: tuple, kwargs: dict) -> tuple[int, list]:
-        """Compiles the kernel for these arguments and adds the specialisation: its index in the callable, and the arguments
-        in the order of parameters."""
+        """Compiles the kernel for these arguments and adds the specialisation: its index in the callable, and the
+        arguments in the order of parameters."""
         from quadrants.lang.frontend import driver
 
         runtime = impl.get_runtime()
@@ -112,7 +114,8 @@ def _check_annotated(signature, is_method):
     for k, name in enumerate(signature.names):
         if name not in annotations and not (k == 0 and is_method):
             raise QuadrantsSyntaxError(
-                f"Invalid type annotation (argument {k}) of Quadrants kernel: missing. Kernel parameters must be annotated: "
+                f"Invalid type annotation (argument {k}) of Quadrants kernel: missing. Kernel "
+                "parameters must be annotated: "
                 f'"{name}" of "{signature.fn.__name__}", such as {name}: qd.i32'
             )
 

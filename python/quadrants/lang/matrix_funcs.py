@@ -1,4 +1,5 @@
 """Matrix functions written in the language itself, for sizes where unrolled formulas would be too much code."""
+
 from quadrants.lang.func import func
 from quadrants.lang.matrix import Matrix
 from quadrants.lang.ops import abs

@@ -1,8 +1,9 @@
 """The functions of the language at module level: `qd.sin`, `qd.atomic_add`, `qd.cast`, …
 
-Inside kernels the front end recognises these objects and emits operations (frontend/library.py). Called from Python they
-work on numbers and on Python-scope vectors and matrices where that makes sense, and say so where it doesn't.
+Inside kernels the front end recognises these objects and emits operations (frontend/library.py). Called from Python
+they work on numbers and on Python-scope vectors and matrices where that makes sense, and say so where it doesn't.
 """
+
 import math as _math
 import operator as _operator
 
@@ -44,7 +45,12 @@ def _binary(name, on_numbers, doc):
             for i, row in enumerate(like):
                 p, q = (a[i] if a is not None else x), (b[i] if b is not None else y)
                 if isinstance(row, list):
-                    out.append([on_numbers(p[j] if a is not None else x, q[j] if b is not None else y) for j in range(len(row))])
+                    out.append(
+                        [
+                            on_numbers(p[j] if a is not None else x, q[j] if b is not None else y)
+                            for j in range(len(row))
+                        ]
+                    )
                 else:
                     out.append(on_numbers(p, q))
             return type(x if a is not None else y)(out)
@@ -65,11 +71,19 @@ exp = _unary("exp", _math.exp, "e to the power x.")
 log = _unary("log", _math.log, "Natural logarithm.")
 sqrt = _unary("sqrt", _math.sqrt, "Square root.")
 rsqrt = _unary("rsqrt", lambda x: 1.0 / _math.sqrt(x), "Reciprocal of the square root.")
-abs = _unary("abs", abs, "Absolute value.")  # noqa: A001 - documented name
+abs = _unary("abs", abs, "Absolute value.")
 atan2 = _binary("atan2", _math.atan2, "Angle of the point (x2, x1), in radians.")
-raw_div = _binary("raw_div", lambda x, y: int(x / y) if isinstance(x, int) and isinstance(y, int) else x / y, "Division as C does it: toward zero for integers.")
-raw_mod = _binary("raw_mod", lambda x, y: _math.fmod(x, y) if isinstance(x, float) or isinstance(y, float) else int(_math.fmod(x, y)), "Remainder as C does it: with the sign of the first operand.")
-pow = _binary("pow", _operator.pow, "x to the power y.")  # noqa: A001
+raw_div = _binary(
+    "raw_div",
+    lambda x, y: int(x / y) if isinstance(x, int) and isinstance(y, int) else x / y,
+    "Division as C does it: toward zero for integers.",
+)
+raw_mod = _binary(
+    "raw_mod",
+    lambda x, y: _math.fmod(x, y) if isinstance(x, float) or isinstance(y, float) else int(_math.fmod(x, y)),
+    "Remainder as C does it: with the sign of the first operand.",
+)
+pow = _binary("pow", _operator.pow, "x to the power y.")
 bit_shr = _binary("bit_shr", lambda x, y: (x & 0xFFFFFFFF) >> y, "Logical shift right: zeros enter.")
 
 
@@ -87,18 +101,18 @@ def _rounding(name, on_number, doc):
 
 floor = _rounding("floor", lambda x: float(_math.floor(x)), "Largest whole number not above x, as a real.")
 ceil = _rounding("ceil", lambda x: float(_math.ceil(x)), "Smallest whole number not below x, as a real.")
-round = _rounding("round", lambda x: float(_np.round(x)), "Nearest whole number, ties to even, as a real.")  # noqa: A001
+round = _rounding("round", lambda x: float(_np.round(x)), "Nearest whole number, ties to even, as a real.")
 
 _max2 = _binary("max", lambda x, y: x if x >= y else y, "Larger of two.")
 _min2 = _binary("min", lambda x, y: x if x <= y else y, "Smaller of two.")
 
 
-def max(*args):  # noqa: A001 - documented name
+def max(*args):
     """Largest of the arguments, element-wise on vectors and matrices."""
     return _fold(_max2, args, "max")
 
 
-def min(*args):  # noqa: A001 - documented name
+def min(*args):
     """Smallest of the arguments, element-wise on vectors and matrices."""
     return _fold(_min2, args, "min")
 
@@ -186,11 +200,27 @@ def volatile_load(x):
 
 
 # integer helpers that qd.math shows
-popcnt = _unary("popcnt", lambda x: bin(x & 0xFFFFFFFF).count("1"), "Number of set bits.")
+popcnt = _unary("popcnt", lambda x: (x & 0xFFFFFFFF).bit_count(), "Number of set bits.")
 clz = _unary("clz", lambda x: 32 - (x & 0xFFFFFFFF).bit_length(), "Number of leading zeros; the width for 0.")
 ctz = _unary("ctz", lambda x: ((x & -x).bit_length() - 1) if x else 32, "Number of trailing zeros; the width for 0.")
 trunc = _unary("trunc", lambda x: float(_math.trunc(x)), "Whole number toward zero, as a real.")
-UNARY_NAMES = "sin cos tan asin acos tanh exp log sqrt rsqrt abs popcnt clz ctz trunc".split()
-ATOMIC_NAMES = "add sub mul min max and or xor exchange".split()
+UNARY_NAMES = [
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "tanh",
+    "exp",
+    "log",
+    "sqrt",
+    "rsqrt",
+    "abs",
+    "popcnt",
+    "clz",
+    "ctz",
+    "trunc",
+]
+ATOMIC_NAMES = ["add", "sub", "mul", "min", "max", "and", "or", "xor", "exchange"]
 
 __all__ = ["one", "zero"]

@@ -1,8 +1,9 @@
 """`qd.static`, `qd.ndrange`, `qd.grouped`, `qd.loop_config` and friends: their Python-scope side.
 
-Inside kernels the front end recognises these very objects (frontend/library.py); outside, `static` gives its argument back
-and `ndrange` iterates like nested ranges.
+Inside kernels the front end recognises these very objects (frontend/library.py); outside, `static` gives its argument
+back and `ndrange` iterates like nested ranges.
 """
+
 import itertools
 
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError, not_supported_yet
@@ -23,7 +24,7 @@ def static_print(*args, **kwargs):
     print(*args, **kwargs)
 
 
-class ndrange:  # noqa: N801 - documented name
+class ndrange:
     """Box of indices: `ndrange(n, (lo, hi), axes=None)`. `axes` orders the axes from outermost to innermost."""
 
     def __init__(self, *bounds, axes=None):
@@ -33,11 +34,14 @@ class ndrange:  # noqa: N801 - documented name
         for k, b in enumerate(bounds):
             pair = tuple(b) if isinstance(b, (tuple, list)) else (0, b)
             if len(pair) != 2:
-                raise QuadrantsSyntaxError(f"argument {k} of ndrange must be an integer or a pair (begin, end), got {b!r}")
+                raise QuadrantsSyntaxError(
+                    f"argument {k} of ndrange must be an integer or a pair (begin, end), got {b!r}"
+                )
             for v in pair:
                 if not isinstance(v, int) and not hasattr(v, "__index__"):
                     raise QuadrantsTypeError(
-                        f"Every argument of ndrange should be an integer scalar or a tuple/list of (int, int); found {v!r}"
+                        f"Every argument of ndrange should be an integer scalar or a tuple/list of "
+                        f"(int, int); found {v!r}"
                     )
             self.bounds.append((int(pair[0]), max(int(pair[0]), int(pair[1]))))
         self.axes = check_axes(axes, len(bounds))
@@ -86,7 +90,9 @@ def grouped(x):
     return x
 
 
-def loop_config(*, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True, bit_vectorize=False, name=None):
+def loop_config(
+    *, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True, bit_vectorize=False, name=None
+):
     """Settings of the next `for` loop of a kernel; has no effect outside kernels."""
 
 
@@ -100,7 +106,16 @@ def zero(x):
     return x * 0
 
 
-LATER = ("assume_in_range", "block_local", "cache_read_only", "global_thread_idx", "mesh_local", "mesh_patch_idx", "no_activate", "stop_grad")
+LATER = (
+    "assume_in_range",
+    "block_local",
+    "cache_read_only",
+    "global_thread_idx",
+    "mesh_local",
+    "mesh_patch_idx",
+    "no_activate",
+    "stop_grad",
+)
 
 
 def _later(name):

@@ -1,4 +1,5 @@
 """Swizzles: `v.x`, `v.zyx`, `v.rgb = …`. Patterns of one to four letters out of xyzw, rgba or stpq."""
+
 from quadrants.lang.exception import QuadrantsSyntaxError
 from quadrants.lang.values import component, describe, subset
 
@@ -13,9 +14,7 @@ def indices(attr: str, n: int) -> list[int] | None:
         if all(c in group for c in attr):
             ks = [group.index(c) for c in attr]
             if max(ks) >= n:
-                raise QuadrantsSyntaxError(
-                    f"vec{n} only has attributes={tuple(group[:n])}, got={tuple(attr)}"
-                )
+                raise QuadrantsSyntaxError(f"vec{n} only has attributes={tuple(group[:n])}, got={tuple(attr)}")
             return ks
     return None
 

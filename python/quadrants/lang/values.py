@@ -1,20 +1,15 @@
 """Values inside a kernel while it is being compiled.
 
-A scalar is a native Value, or a Python number when it is known now. Vectors and matrices of up to 16 scalars are `Mat`, a flat
-list of scalars; larger ones are `Big`, a local array with loops over its elements, so that code grows with what the user
-wrote and not with N. `MatVar` and `Big` are also places to assign to; `Elem` is an element of a field or array.
+A scalar is a native Value, or a Python number when it is known now. Vectors and matrices of up to 16 scalars are
+`Mat`, a flat list of scalars; larger ones are `Big`, a local array with loops over its elements, so that code grows
+with what the user wrote and not with N. `MatVar` and `Big` are also places to assign to; `Elem` is an element of a
+field or array.
 
 Functions here take the walker `w` first: it holds the builder and the options.
 """
-import operator
 
-from quadrants._native import LocalArray, Value, Var
-from quadrants.lang.exception import (
-    QuadrantsCompilationError,
-    QuadrantsIndexError,
-    QuadrantsSyntaxError,
-    QuadrantsTypeError,
-)
+from quadrants._native import Value, Var
+from quadrants.lang.exception import QuadrantsCompilationError, QuadrantsSyntaxError, QuadrantsTypeError
 
 SMALL = 16
 NUMBERS = frozenset((int, float, bool))
@@ -24,7 +19,7 @@ SCALARS = frozenset((int, float, bool, Value))
 class Mat:
     """Immutable vector (ndim 1, m == 1) or matrix (ndim 2) of scalars in row-major order."""
 
-    __slots__ = ("n", "m", "ndim", "data")
+    __slots__ = ("data", "m", "n", "ndim")
 
     def __init__(self, n, m, ndim, data):
         self.n, self.m, self.ndim, self.data = n, m, ndim, data
@@ -37,19 +32,21 @@ class MatVar(Mat):
 
 
 class Big:
-    """More than 16 scalars: a local array. `owned` says that nobody else refers to it, so a variable may take it over."""
+    """More than 16 scalars: a local array. `owned` says that nobody else refers to it, so a variable may take it
+    over.
+    """
 
-    __slots__ = ("n", "m", "ndim", "arr", "dtype", "owned")
+    __slots__ = ("arr", "dtype", "m", "n", "ndim", "owned")
 
     def __init__(self, n, m, ndim, arr, dtype, owned=True):
         self.n, self.m, self.ndim, self.arr, self.dtype, self.owned = n, m, ndim, arr, dtype, owned
 
 
 class Elem:
-    """Element of a field or array, or some of its components: a place. `comps` are offsets in scalars from `index`; `ok`
-    (checked builds only) is the value that says whether the access is inside."""
+    """Element of a field or array, or some of its components: a place. `comps` are offsets in scalars from `index`;
+    `ok` (checked builds only) is the value that says whether the access is inside."""
 
-    __slots__ = ("acc", "index", "n", "m", "ndim", "comps", "ok")
+    __slots__ = ("acc", "comps", "index", "m", "n", "ndim", "ok")
 
     def __init__(self, acc, index, n, m, ndim, comps, ok):
         self.acc, self.index, self.n, self.m, self.ndim, self.comps, self.ok = acc, index, n, m, ndim, comps, ok
@@ -73,76 +70,6 @@ class Places(Mat):
 
 MATRICES = frozenset((Mat, MatVar, Big))
 PLACES = frozenset((Var, MatVar, Big, Elem, Slot, Places))
-
-
-# ------------------------------------------------------------------------------------------------------------ scalars
-def _fold_div(x, y):
-    return x / y if y else None
-
-
-def _fold_pow(x, y):
-    if type(x) is not float and type(y) is not float:
-        if y < 0:
-            raise QuadrantsTypeError("Negative exponent in pow(int, int) is not allowed.")
-        if y > 256 and abs(x) > 1:
-            return None
-    r = x**y
-    return r if type(r) is not complex else None
-
-
-def _ints(f):
-    return lambda x, y: f(x, y) if type(x) is not float and type(y) is not float else None
-
-
-def _shift(f):
-    return lambda x, y: f(x, y) if type(x) is not float and type(y) is not float and 0 <= y < 64 else None
-
-
-def _extreme(f):
-    def g(x, y):
-        r = f(x, y)
-        return float(r) if type(x) is float or type(y) is float else r
-
-    return g
-
-
-FOLD = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": _fold_div,
-    "floordiv": lambda x, y: x // y if y else None, "mod": lambda x, y: x % y if y else None, "pow": _fold_pow,
-    "bit_and": _ints(operator.and_), "bit_or": _ints(operator.or_), "bit_xor": _ints(operator.xor),
-    "shl": _shift(operator.lshift), "sar": _shift(operator.rshift), "min": _extreme(min), "max": _extreme(max),
-    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "logical_and": lambda x, y: bool(x) and bool(y), "logical_or": lambda x, y: bool(x) or bool(y),
-}  # fmt: skip
-
-
-def scalar2(w, name, x, y):
-    """Binary operation on scalars. Two Python numbers give one, unless the result needs the kernel's own arithmetic."""
-    if type(x) in NUMBERS and type(y) in NUMBERS:
-        f = FOLD.get(name)
-        if f is not None:
-            try:
-                r = f(x, y)
-            except (ArithmeticError, ValueError):
-                r = None
-            if r is not None and (type(r) is not int or w.static or w.ip_min <= r <= w.ip_max):
-                return r
-    return w.op[name](x, y)
-
-
-def scalar1(w, name, x):
-    """neg, invert, logical_not, abs or a function that `Builder.unary` knows."""
-    if type(x) in NUMBERS:
-        if name == "neg":
-            return -x
-        if name == "abs":
-            return abs(x)
-        if name == "logical_not" and type(x) is not float:
-            return not x
-        if name == "invert" and type(x) is int:
-            return ~x
-    f = w.op.get(name)
-    return f(x) if f is not None else w.b.unary(name, x)
 
 
 def dtype_of(w, x):
@@ -419,13 +346,6 @@ def variable(w, value):
     raise QuadrantsCompilationError(f"cannot make a variable of a {type(value).__name__}")
 
 
-def cast(w, x, dtype):
-    """Element-wise conversion."""
-    if type(x) in SCALARS:
-        return w.b.cast(x, dtype)
-    return map1(w, lambda e: w.b.cast(e, dtype), x)
-
-
 # ----------------------------------------------------------------------------------------------------------- elements
 def element(w, x, k):
     """Scalar number k (row-major, known now) of a vector or matrix value."""
@@ -480,101 +400,3 @@ def elements(w, x):
     if x.ndim == 1:
         return [element(w, x, k) for k in range(x.n)]
     return [make(w, x.m, 1, 1, [element(w, x, i * x.m + j) for j in range(x.m)]) for i in range(x.n)]
-
-
-# ------------------------------------------------------------------------------------------------------- element-wise
-def _sample(w, x):
-    return w.b.const(1, x.dtype) if type(x) is Big else x
-
-
-def _big_map(w, f, xs, like):
-    b = w.b
-    dt = dtype_of(w, f(*[_sample(w, x) for x in xs]))
-    out = Big(like.n, like.m, like.ndim, b.array(dt, like.n * like.m), dt)
-    each(w, like.n * like.m, lambda i: b.array_set(
-        out.arr, i, f(*[b.array_get(x.arr, i) if type(x) is Big else x for x in xs])))
-    return out
-
-
-def map1(w, f, x):
-    """f on each element."""
-    if type(x) is Big:
-        return _big_map(w, f, (x,), x)
-    return Mat(x.n, x.m, x.ndim, [f(e) for e in x.data])
-
-
-def map_all(w, f, xs, what):
-    """f over operands of one shape; scalars are repeated. `what` names the operation in messages."""
-    like = None
-    for x in xs:
-        if type(x) in SCALARS:
-            continue
-        if type(x) not in MATRICES:
-            raise QuadrantsTypeError(f"unsupported operand type for '{what}': '{describe(w, x)}'")
-        if like is None:
-            like = x
-        elif not same_shape(like, x):
-            raise QuadrantsTypeError(
-                f"Cannot broadcast tensor to tensor: unsupported operand type(s) for '{what}': "
-                f"'{describe(w, like)}' and '{describe(w, x)}'"
-            )
-    if like is None:
-        return f(*xs)
-    if type(like) is Big:
-        return _big_map(w, f, xs, like)
-    columns = [x.data if type(x) is Mat else [x] * len(like.data) for x in xs]
-    return Mat(like.n, like.m, like.ndim, [f(*es) for es in zip(*columns)])
-
-
-SYMBOL = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "bit_and": "&",
-    "bit_or": "|", "bit_xor": "^", "shl": "<<", "sar": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
-    "ge": ">=",
-}  # fmt: skip
-
-
-def binary(w, name, x, y):
-    """Any binary operation on scalars, vectors and matrices."""
-    if type(x) in SCALARS and type(y) in SCALARS:
-        return scalar2(w, name, x, y)
-    if type(x) in (list, tuple) and type(y) in MATRICES:
-        x = from_nested(w, x)
-    elif type(y) in (list, tuple) and type(x) in MATRICES:
-        y = from_nested(w, y)
-    return map_all(w, lambda p, q: scalar2(w, name, p, q), (x, y), SYMBOL.get(name, name))
-
-
-def unary(w, name, x):
-    if type(x) in SCALARS:
-        return scalar1(w, name, x)
-    if type(x) not in MATRICES:
-        raise QuadrantsTypeError(f"unsupported operand type for '{name}': '{describe(w, x)}'")
-    return map1(w, lambda e: scalar1(w, name, e), x)
-
-
-def reduce(w, x, name, f=None):
-    """Folds the elements of a vector or matrix with a binary operation, after f on each."""
-    b = w.b
-    if type(x) is Big:
-        first = b.array_get(x.arr, 0)
-        first = f(first) if f else first
-        total = b.var(dtype_of(w, scalar2(w, name, first, first)), first)
-        i = b.loop(1, x.n * x.m)
-        w.labels += 1
-        e = b.array_get(x.arr, i)
-        b.set(total, scalar2(w, name, b.get(total), f(e) if f else e))
-        b.end()
-        w.labels -= 1
-        return b.get(total)
-    out = None
-    for e in x.data:
-        e = f(e) if f else e
-        out = e if out is None else scalar2(w, name, out, e)
-    return out
-
-
-def index_error(message):
-    return QuadrantsIndexError(message)
-
-
-__all__ = [name for name in dir() if not name.startswith("_")] + ["LocalArray"]

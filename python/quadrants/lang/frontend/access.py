@@ -1,8 +1,9 @@
 """Elements of fields and arrays: shapes, strides, index arithmetic, bounds checks.
 
-A field's shape and strides are constants; so are those of an array captured by the kernel. An array argument has its extents
-as values. All of them become one `Acc`, and an access is `load(param, linear(indices, strides, base))`.
+A field's shape and strides are constants; so are those of an array captured by the kernel. An array argument has its
+extents as values. All of them become one `Acc`, and an access is `load(param, linear(indices, strides, base))`.
 """
+
 from quadrants._native import Value
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import reports
@@ -25,11 +26,29 @@ ALIAS_EXTERNAL, ALIAS_FIELD = 0, 1
 
 
 class Acc:
-    """How to reach the elements of one field or array. `comps` holds the offset in scalars of each flattened component."""
+    """How to reach the elements of one field or array. `comps` holds the offset in scalars of each flattened
+    component.
+    """
 
     __slots__ = (
-        "obj", "name", "what", "param", "dtype", "ndim", "n", "m", "endim", "shape", "strides", "comps", "base", "low",
-        "wide", "clamp", "grad", "written",
+        "base",
+        "clamp",
+        "comps",
+        "dtype",
+        "endim",
+        "grad",
+        "low",
+        "m",
+        "n",
+        "name",
+        "ndim",
+        "obj",
+        "param",
+        "shape",
+        "strides",
+        "what",
+        "wide",
+        "written",
     )  # fmt: skip
 
 

@@ -1,4 +1,5 @@
 """Calls: device functions (inlined), types, methods, the library's functions, and Python functions at compile time."""
+
 import ast
 import types
 import warnings
@@ -6,6 +7,7 @@ import warnings
 import numpy as np
 
 from quadrants._native import DataType, Value, Var
+from quadrants.lang.elementwise import cast
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import matrices, reports
 from quadrants.lang.frontend.access import Acc
@@ -13,12 +15,12 @@ from quadrants.lang.frontend.signature import tuple_of
 from quadrants.lang.frontend.stmts import cast_result
 from quadrants.lang.frontend.table import EXPR, NeedVariable, ev, ref, run
 from quadrants.lang.func import BoundFunc, Func
-from quadrants.lang.values import MATRICES, PLACES, SCALARS, Big, Elem, Mat, Places, cast, describe, load, variable
+from quadrants.lang.values import MATRICES, PLACES, SCALARS, Big, Elem, Mat, Places, describe, load, variable
 from quadrants.types.annotations import NdarrayType, Template
 from quadrants.types.compound import MatrixType
 
 SPECIAL = {}  # function object -> handler(w, node): evaluates its own arguments
-PLAIN = {}    # function object -> handler(w, *values, **values)
+PLAIN = {}  # function object -> handler(w, *values, **values)
 MAX_DEPTH = 100
 
 
@@ -31,7 +33,11 @@ def call(w, node):
             return _method(w, node, base, f.attr)
         if kind is str:
             args, kwargs = arguments(w, node)
-            return reports.formatted(w, base, args, kwargs) if f.attr == "format" else getattr(base, f.attr)(*args, **kwargs)
+            return (
+                reports.formatted(w, base, args, kwargs)
+                if f.attr == "format"
+                else getattr(base, f.attr)(*args, **kwargs)
+            )
         if kind is type and issubclass(base, _matrix_class()):
             return _class_method(w, node, base, f.attr)
         target = _attribute(w, base, f)
@@ -72,8 +78,10 @@ def call_target(w, node, target):
         args, kwargs = arguments(w, node)
         return matrices.new_matrix(w, *args, is_vector=target.__name__ == "Vector", **kwargs)
     if hasattr(target, "_primal"):
-        raise QuadrantsSyntaxError("Kernels cannot call other kernels. I.e., nested kernels are not allowed. Please check "
-                                   "if you have direct/indirect invocation of kernels within kernels.")
+        raise QuadrantsSyntaxError(
+            "Kernels cannot call other kernels. I.e., nested kernels are not allowed. Please check "
+            "if you have direct/indirect invocation of kernels within kernels."
+        )
     later = getattr(target, "_quadrants_later", None)
     if later is not None:
         raise QuadrantsSyntaxError(f"qd.{later} is not supported yet")
@@ -115,10 +123,12 @@ def _method(w, node, place, name):
 
 def _need_place(w, node, place):
     """A name bound to a value is about to be changed: it must be a variable."""
-    if type(place) in (Mat, Value) and type(node) is ast.Name:
+    if (type(place) is Mat or type(place) in SCALARS) and type(node) is ast.Name:
         if node.id in w.readonly:
-            raise QuadrantsSyntaxError(f'Kernel argument "{node.id}" is immutable in the kernel. If you want to change its '
-                                       "value, please create a new variable.")
+            raise QuadrantsSyntaxError(
+                f'Kernel argument "{node.id}" is immutable in the kernel. If you want to change its '
+                "value, please create a new variable."
+            )
         if node.id in w.vars and node.id not in w.source.forced:
             raise NeedVariable(w.source, node.id)
 
@@ -145,7 +155,8 @@ def call_dtype(w, node, dtype):
     if type(literal) is ast.Constant and type(literal.value) in (int, float):
         if type(literal.value) is float and not dtype.is_real:
             raise QuadrantsTypeError(
-                f"Floating-point literals must be annotated with a floating-point type. For type casting, use `qd.cast`: {dtype}"
+                f"Floating-point literals must be annotated with a floating-point type. "
+                f"For type casting, use `qd.cast`: {dtype}"
             )
         if type(literal.value) is int and not dtype.is_integral:
             raise QuadrantsTypeError(
@@ -160,7 +171,8 @@ def call_dtype(w, node, dtype):
 
 # ------------------------------------------------------------------------------------------------- Python functions
 _QUIET = frozenset((
-    len, range, enumerate, zip, map, filter, isinstance, issubclass, hasattr, getattr, type, tuple, list, dict, set, sorted,
+    len, range, enumerate, zip, map, filter, isinstance, issubclass, hasattr, getattr, type, tuple, list, dict, set,
+    sorted,
     reversed, str, repr, id, hash, callable, round, divmod, ord, chr, hex, bin,
 ))  # fmt: skip
 
@@ -181,7 +193,9 @@ def call_python(w, node, target):
         warnings.warn_explicit(
             f'Calling non-quadrants function "{getattr(target, "__name__", target)}". Scope inside the function is not '
             "processed by the Quadrants AST transformer. The function may not work as expected. Proceed with caution!",
-            SyntaxWarning, w.source.file, w.source.line(node),
+            SyntaxWarning,
+            w.source.file,
+            w.source.line(node),
         )
     return w.wrap(target(*[_unwrap(a) for a in args], **{k: _unwrap(v) for k, v in kwargs.items()}))
 
@@ -212,10 +226,8 @@ def inline(w, node, func, owner):
     result, returned = w.result, w.returned
     w.leave(saved)
     w.dead = False
-    if returns is not None and not returned and type(returns) is not type(None):
-        raise QuadrantsSyntaxError(
-            f'Function "{func.__name__}" has a return type but does not have a return statement'
-        )
+    if returns is not None and not returned and (returns is not None):
+        raise QuadrantsSyntaxError(f'Function "{func.__name__}" has a return type but does not have a return statement')
     return result
 
 
@@ -296,9 +308,8 @@ def _argument(w, func, name, annotation, a):
         v = w.wrap(a)
     if annotation is not None:
         v = _as_annotated(w, func, name, annotation, v)
-    if type(v) in SCALARS or type(v) in MATRICES:
-        if changed or (type(v) is Big and not v.owned):
-            return variable(w, v)
+    if (type(v) in SCALARS or type(v) in MATRICES) and (changed or (type(v) is Big and not v.owned)):
+        return variable(w, v)
     return v
 
 
@@ -315,8 +326,9 @@ def _as_annotated(w, func, name, annotation, v):
         if type(v) not in SCALARS:
             raise QuadrantsTypeError(f'"{name}" of "{func.__name__}" takes {annotation}, got {describe(w, v)}')
         return cast(w, v, matrices.cook_dtype(annotation))
-    raise QuadrantsSyntaxError(f'Invalid type annotation (argument "{name}") of Quadrants function: {annotation!r} is not '
-                               "supported yet")
+    raise QuadrantsSyntaxError(
+        f'Invalid type annotation (argument "{name}") of Quadrants function: {annotation!r} is not supported yet'
+    )
 
 
 EXPR[ast.Call] = call

@@ -3,13 +3,15 @@
 An operand that only computes is evaluated without a branch (no operation traps); one that reads memory, calls or has an
 effect is evaluated in a branch of its own.
 """
+
 import ast
 
 from quadrants._native import Value
+from quadrants.lang.elementwise import map_all
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import ev, ref
-from quadrants.lang.values import MATRICES, NUMBERS, SCALARS, Mat, MatVar, describe, dtype_of, map_all
+from quadrants.lang.values import MATRICES, NUMBERS, SCALARS, Mat, MatVar, describe, dtype_of
 
 
 def truth(w, v, what):
@@ -40,8 +42,34 @@ def truth(w, v, what):
 
 
 _PURE_CALLS = frozenset(
-    "min max abs int float bool cast sqrt sin cos tan exp log floor ceil round tanh pow select rsqrt norm dot norm_sqr any "
-    "all sum".split()
+    [
+        "min",
+        "max",
+        "abs",
+        "int",
+        "float",
+        "bool",
+        "cast",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "exp",
+        "log",
+        "floor",
+        "ceil",
+        "round",
+        "tanh",
+        "pow",
+        "select",
+        "rsqrt",
+        "norm",
+        "dot",
+        "norm_sqr",
+        "any",
+        "all",
+        "sum",
+    ]
 )
 
 
@@ -156,8 +184,10 @@ def if_exp(w, node):
     if is_static(w, node.test):
         return ev(w, node.body if test else node.orelse)
     if type(test) in MATRICES:
-        raise QuadrantsSyntaxError('Using conditional expression for element-wise select operation on matrices is not '
-                                   'supported. Please use "qd.select" instead.')
+        raise QuadrantsSyntaxError(
+            "Using conditional expression for element-wise select operation on matrices is not "
+            'supported. Please use "qd.select" instead.'
+        )
     test = truth(w, test, "if")
     if type(test) is bool:
         return ev(w, node.body if test else node.orelse)

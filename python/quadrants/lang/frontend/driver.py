@@ -2,6 +2,7 @@
 
 A walk that learns that a name needs a variable (`NeedVariable`) starts again; each restart adds a name, so it ends.
 """
+
 import gc
 import struct
 
@@ -15,7 +16,16 @@ from quadrants.lang.exception import (
     QuadrantsRuntimeTypeError,
     QuadrantsSyntaxError,
 )
-from quadrants.lang.frontend import access, calls, errors, exprs, library, loops, reports, stmts  # noqa: F401 - fill tables
+from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
+    access,
+    calls,
+    errors,
+    exprs,
+    library,
+    loops,
+    reports,
+    stmts,
+)
 from quadrants.lang.frontend import walker as walker_module
 from quadrants.lang.frontend.table import NeedVariable, run
 from quadrants.lang.frontend.walker import Walker
@@ -30,12 +40,13 @@ walker_module._host_classes()
 class Walk:
     """Result of a walk: what KernelObject.add takes."""
 
-    __slots__ = ("builder", "args", "words", "guards", "sites", "result")
+    __slots__ = ("args", "builder", "guards", "result", "sites", "words")
 
 
 def walk(kernel, values, runtime) -> Walk:
-    """Walks a kernel for the given argument values (in order of parameters). The collector pauses: a walk makes many small
-    objects that all live until it ends, which would have it go over them again and again (a quarter of the time)."""
+    """Walks a kernel for the given argument values (in order of parameters). The collector pauses: a walk makes many
+    small objects that all live until it ends, which would have it go over them again and again (a quarter of the
+    time)."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -81,9 +92,7 @@ def _walk(w, kernel, values):
     w.return_type = None if returns is None else calls.resolve_types(returns)
     run(w, tree.body)
     if w.return_type is not None and not w.returned:
-        raise QuadrantsSyntaxError(
-            f'Kernel "{kernel.name}" has a return type but does not have a return statement'
-        )
+        raise QuadrantsSyntaxError(f'Kernel "{kernel.name}" has a return type but does not have a return statement')
     out.result = decoder(w.return_type) if w.returned and w.return_type is not None else None
     w.leave(saved)
     _check_readonly(w, kernel, values)
@@ -116,9 +125,7 @@ _COPIED = _Copied()
 def call_with_copies(kernel, values):
     """Runs the call on row-major copies, copies back what isn't read-only, and answers with a specialisation that does
     nothing but hand the result over."""
-    copies = [
-        np.ascontiguousarray(v) if _column_major(t, v) else v for t, v in zip(kernel.signature.types, values)
-    ]
+    copies = [np.ascontiguousarray(v) if _column_major(t, v) else v for t, v in zip(kernel.signature.types, values)]
     result = kernel.callable(*copies)
     for v, c in zip(values, copies):
         if c is not v and v.flags.writeable:
@@ -162,8 +169,8 @@ def _parameter(w, kernel, plan, k, name, annotation, value):
     if isinstance(annotation, MatrixType):
         return _vector(w, plan, k, name, annotation)
     raise QuadrantsSyntaxError(
-        f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a vector or "
-        "matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
+        f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a vector
+        or " "matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
     )
 
 
@@ -174,8 +181,8 @@ def _check_number(kernel, k, name, dtype, value):
         if isinstance(value, np.ndarray) and value.ndim == 0:
             return
         raise QuadrantsRuntimeTypeError(
-            f"Argument ({k},) (type={type(value)}) cannot be converted into required type {dtype} (parameter '{name}' of "
-            f"kernel '{kernel.name}')"
+            f"Argument ({k},) (type={type(value)}) cannot be converted into required type {dtype} (parameter '{name}'
+            of " f"kernel '{kernel.name}')"
         )
 
 
@@ -189,8 +196,8 @@ def _owner(plan, kernel, value):
 def _template(w, kernel, plan, name, value):
     if isinstance(value, _native.NdarrayBase):
         raise QuadrantsRuntimeTypeError(
-            f'Ndarray shouldn\'t be passed in via `qd.template()`, please annotate your kernel using `qd.types.ndarray(...)` '
-            f'instead: argument "{name}" of kernel "{kernel.name}"'
+            f"Ndarray shouldn't be passed in via `qd.template()`, please annotate your kernel using
+            `qd.types.ndarray(...)` " f'instead: argument "{name}" of kernel "{kernel.name}"'
         )
     plan.append(("template", value))
     w.rec._content(value)
@@ -219,27 +226,27 @@ def _array(w, kernel, plan, k, name, annotation, value):
     where = f'argument "{name}" of kernel "{kernel.name}"'
     if found is None:
         raise QuadrantsRuntimeTypeError(
-            f"Invalid type for argument {name}, got {value!r:.80} ({_type_name(value)}); expected an ndarray or a NumPy array: "
-            f"{where}"
+            f"Invalid type for argument {name}, got {value!r:.80} ({_type_name(value)}); expected an ndarray or a
+            NumPy array: " f"{where}"
         )
     kind, d = found
     if not d["contiguous"]:
         raise ValueError(
-            f"Non contiguous numpy arrays are not supported, please call np.ascontiguousarray(arr) before passing it into "
-            f"quadrants kernel: {where} has shape {d['shape']}"
+            f"Non contiguous numpy arrays are not supported, please call np.ascontiguousarray(arr) before passing it
+            into " f"quadrants kernel: {where} has shape {d['shape']}"
         )
     if d["dtype"] is None:
         raise QuadrantsRuntimeTypeError(f"{where}: no element type of ours is {getattr(value, 'dtype', None)}")
     dtype, element = _expected_element(annotation)
     if dtype is not None and dtype is not d["dtype"]:
         raise ValueError(
-            f"Invalid value for argument {name} - required array has dtype={dtype}, but the argument has dtype={d['dtype']}: {where}"
-        )
+            f"Invalid value for argument {name} - required array has dtype={dtype}, but the argument has
+            dtype={d['dtype']}: {where}" )
     element, ndim = _element_shape(annotation, element, d, name, where)
     if annotation.ndim is not None and ndim != annotation.ndim:
         raise ValueError(
-            f"Invalid value for argument {name} - required array has ndim={annotation.ndim}, but the argument has {ndim} "
-            f"dimensions: {where}"
+            f"Invalid value for argument {name} - required array has ndim={annotation.ndim}, but the argument has
+            {ndim} " f"dimensions: {where}"
         )
     if annotation.needs_grad and not d["needs_grad"]:
         raise ValueError(f"Invalid value for argument {name} - required array has needs_grad=True: {where}")
@@ -267,8 +274,8 @@ def _element_shape(annotation, wanted, d, name, where):
     if d["source"] == "nd":
         if wanted is not None and tuple(wanted) != have:
             raise ValueError(
-                f"Invalid value for argument {name} - required element shape {tuple(wanted)}, but the argument has {have}: {where}"
-            )
+                f"Invalid value for argument {name} - required element shape {tuple(wanted)}, but the argument has
+                {have}: {where}" )
         return have, d["ndim"]
     wanted = tuple(wanted or ())
     shape = tuple(d["shape"])
@@ -276,8 +283,8 @@ def _element_shape(annotation, wanted, d, name, where):
         wanted = shape[len(shape) - annotation.element_dim :]
     if wanted and shape[len(shape) - len(wanted) :] != wanted:
         raise ValueError(
-            f"Invalid value for argument {name} - required element shape {wanted}, but the array has shape {shape}: {where}"
-        )
+            f"Invalid value for argument {name} - required element shape {wanted}, but the array has shape {shape}:
+            {where}" )
     return wanted, len(shape) - len(wanted)
 
 

@@ -3,6 +3,7 @@
 Nothing is recorded while all goes well: handlers name the syntax node they work on `node`, so the innermost node of a
 failure is read from the traceback's frames.
 """
+
 import ast
 
 from quadrants.lang import exception as ex
@@ -38,8 +39,8 @@ def place(source, node) -> str:
 
 
 def located(error: Exception, frames) -> Exception:
-    """The same error with its position in front. `frames` is a list of (source, call node), outermost first; the call node
-    is where the previous function calls this one."""
+    """The same error with its position in front. `frames` is a list of (source, call node), outermost first; the call
+    node is where the previous function calls this one."""
     node = innermost(error.__traceback__)
     text = ""
     for k, (source, _) in enumerate(frames):

@@ -1,4 +1,5 @@
 """Expressions: names, constants, operators, conditions, containers and comprehensions, attributes, subscripts."""
+
 import ast
 import operator
 import types
@@ -7,10 +8,12 @@ import numpy as np
 
 from quadrants._native import Value, Var
 from quadrants.lang import swizzle
+from quadrants.lang.elementwise import binary, unary
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import access, conditions, matrices, reports
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import EXPR, REF, ev, ref
+from quadrants.lang.scalars import scalar2
 from quadrants.lang.values import (
     MATRICES,
     NUMBERS,
@@ -20,13 +23,10 @@ from quadrants.lang.values import (
     Mat,
     MatVar,
     Places,
-    binary,
     describe,
     elements,
     load,
     make,
-    scalar2,
-    unary,
 )
 
 
@@ -158,9 +158,8 @@ def _and(w, x, y):
 
 
 def compare_one(w, op, x, y):
-    if type(x) is Value:
-        if (type(y) is Value or type(y) in NUMBERS) and op in w.cmp:
-            return w.cmp[op](x, y)
+    if type(x) is Value and (type(y) is Value or type(y) in NUMBERS) and op in w.cmp:
+        return w.cmp[op](x, y)
     if op in _WORDS:
         if not w.static:
             raise QuadrantsSyntaxError(f'"{_WORDS[op]}" is only supported inside `qd.static`.')

@@ -1,8 +1,9 @@
 """What the functions of the language mean inside kernels: tables from function objects to handlers.
 
-`SPECIAL` handlers get the syntax node and evaluate their own arguments (`static`, atomics: their first argument is a place);
-`PLAIN` handlers get values.
+`SPECIAL` handlers get the syntax node and evaluate their own arguments (`static`, atomics: their first argument is a
+place); `PLAIN` handlers get values.
 """
+
 import ast
 import builtins
 import operator
@@ -11,6 +12,7 @@ import numpy as np
 
 from quadrants._native import DataType, Value, Var
 from quadrants.lang import ops, static
+from quadrants.lang.elementwise import binary, cast, map1, map_all, reduce, unary
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import access, matrices, reports
 from quadrants.lang.frontend.access import Acc
@@ -19,25 +21,7 @@ from quadrants.lang.frontend.exprs import iterate
 from quadrants.lang.frontend.loops import Grouped, Range, bound
 from quadrants.lang.frontend.table import ev, ref
 from quadrants.lang.util import cook_dtype
-from quadrants.lang.values import (
-    MATRICES,
-    PLACES,
-    SCALARS,
-    Elem,
-    Mat,
-    Slot,
-    binary,
-    cast,
-    describe,
-    dtype_of,
-    filled,
-    load,
-    map1,
-    map_all,
-    reduce,
-    store,
-    unary,
-)
+from quadrants.lang.values import MATRICES, PLACES, SCALARS, Elem, Mat, Slot, describe, dtype_of, filled, load, store
 
 
 # ------------------------------------------------------------------------------------------------------- static things
@@ -72,7 +56,7 @@ def static_assert_(w, node):
     w.static -= 1
     if type(args[0]) is Value or type(args[0]) in MATRICES:
         raise QuadrantsTypeError("Static assert with non-static condition")
-    assert args[0], (args[1] if len(args) > 1 else "static assertion failed")
+    assert args[0], args[1] if len(args) > 1 else "static assertion failed"
 
 
 def static_print_(w, node):
@@ -137,7 +121,9 @@ def ref_is_static(w, node):
     return is_static(w, node)
 
 
-def loop_config_(w, *, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True, bit_vectorize=False, name=None):
+def loop_config_(
+    w, *, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True, bit_vectorize=False, name=None
+):
     if block_dim is not None and (type(block_dim) is not int or not 1 <= block_dim <= 1024):
         raise QuadrantsSyntaxError(f"loop_config: block_dim must be an integer from 1 to 1024, found {block_dim!r}")
     if bit_vectorize:
@@ -293,7 +279,7 @@ def frexp_(w, x):
 class Frexp:
     """Result of `qd.frexp`: members mantissa and exponent; unpacks as a pair."""
 
-    __slots__ = ("mantissa", "exponent")
+    __slots__ = ("exponent", "mantissa")
 
     def __init__(self, mantissa, exponent):
         self.mantissa, self.exponent = mantissa, exponent
@@ -328,7 +314,9 @@ def _target(w, node, name, count):
     args = [*node.args, *(k.value for k in node.keywords)]
     place = ref(w, args[0])
     if type(place) is Acc:
-        raise QuadrantsSyntaxError(f"{name}: cannot use a whole {place.what.lower()} as the target: index it, such as x[None]")
+        raise QuadrantsSyntaxError(
+            f"{name}: cannot use a whole {place.what.lower()} as the target: index it, such as x[None]"
+        )
     if type(place) not in PLACES:
         _need_place(w, args[0], place)
         raise QuadrantsSyntaxError(f"{name} needs an element of a field or array, or a variable, as its target")
@@ -361,8 +349,12 @@ def atomic_cas_(w, node):
 
     acc = place.acc
     acc.written = True
-    return guarded(w, place.ok, acc.dtype, lambda: w.b.atomic_cas(
-        acc.param, _add(w, place.index, place.comps[0]), expected, desired))
+    return guarded(
+        w,
+        place.ok,
+        acc.dtype,
+        lambda: w.b.atomic_cas(acc.param, _add(w, place.index, place.comps[0]), expected, desired),
+    )
 
 
 def volatile_load_(w, node):
@@ -372,8 +364,10 @@ def volatile_load_(w, node):
     if type(place) is not Elem:
         raise QuadrantsSyntaxError("volatile_load needs an element of a field or array")
     acc = place.acc
-    parts = [guarded(w, place.ok, acc.dtype, lambda c=c: w.b.volatile_load(acc.param, _add(w, place.index, c)))
-             for c in place.comps]
+    parts = [
+        guarded(w, place.ok, acc.dtype, lambda c=c: w.b.volatile_load(acc.param, _add(w, place.index, c)))
+        for c in place.comps
+    ]
     return parts[0] if place.ndim == 0 else make(w, place.n, place.m, place.ndim, parts)
 
 

@@ -1,6 +1,8 @@
-"""Loops. A `for` that stands at the top level (static ifs and inlined functions are transparent) is a `parallel`; under a
-run-time loop or branch, or with `serialize=True`, it is nested `loop`s. Loops over static things are unrolled here.
+"""Loops. A `for` that stands at the top level (static ifs and inlined functions are transparent) is a `parallel`;
+under a run-time loop or branch, or with `serialize=True`, it is nested `loop`s. Loops over static things are unrolled
+here.
 """
+
 import ast
 import warnings
 
@@ -17,7 +19,7 @@ from quadrants.lang.values import Mat, describe, variable
 class Frame:
     """An open loop: what `break` and `continue` leave."""
 
-    __slots__ = ("is_static", "is_parallel", "break_label", "continue_label", "runtime")
+    __slots__ = ("break_label", "continue_label", "is_parallel", "is_static", "runtime")
 
     def __init__(self, is_static=False, is_parallel=False, break_label=-1, continue_label=-1, runtime=0):
         self.is_static, self.is_parallel = is_static, is_parallel
@@ -27,7 +29,7 @@ class Frame:
 class Range:
     """A box of indices: lo, hi per axis, and the order of the axes from outermost to innermost."""
 
-    __slots__ = ("lo", "hi", "order", "what")
+    __slots__ = ("hi", "lo", "order", "what")
 
     def __init__(self, lo, hi, order=None, what="range"):
         self.lo, self.hi, self.order, self.what = lo, hi, order, what
@@ -61,8 +63,9 @@ class Grouped:
         self.inner = inner
 
     def static_items(self, w):
-        return [Mat(len(t), 1, 1, list(t)) for t in (
-            t if type(t) is tuple else (t,) for t in self.inner.static_items(w))]
+        return [
+            Mat(len(t), 1, 1, list(t)) for t in (t if type(t) is tuple else (t,) for t in self.inner.static_items(w))
+        ]
 
     def kernel_attribute(self, w, attr):
         raise AttributeError(f"qd.grouped has no attribute '{attr}'")
@@ -104,8 +107,10 @@ def for_(w, node):
         _check_shadow(w, node.target)
         _run(w, node, _box(w, over), config, lambda index: _bind(w, node.target, index))
     else:
-        raise TypeError(f"Cannot loop over the object {describe(w, over)} in Quadrants scope. Loop over range, ndrange, "
-                        "a field, an array, or qd.static(...) of something known at compile time.")
+        raise TypeError(
+            f"Cannot loop over the object {describe(w, over)} in Quadrants scope. Loop over range, ndrange, "
+            "a field, an array, or qd.static(...) of something known at compile time."
+        )
 
 
 def _box(w, acc):
@@ -184,8 +189,9 @@ def _run(w, node, box, config, bind):
 
 def _parallel(w, node, lo, hi, order, config, bind):
     if node.has_break:
-        raise QuadrantsSyntaxError("Cannot break in the outermost loop: its iterations run side by side. Use "
-                                   "qd.loop_config(serialize=True).")
+        raise QuadrantsSyntaxError(
+            "Cannot break in the outermost loop: its iterations run side by side. Use qd.loop_config(serialize=True)."
+        )
     b = w.b
     block_dim = (config or {}).get("block_dim") or 0
     axes = b.parallel([lo[k] for k in order], [hi[k] for k in order], block_dim)
@@ -251,7 +257,9 @@ def _unroll(w, node, it):
     if limit and len(items) > limit:
         warnings.warn_explicit(
             f"You are unrolling more than {limit} iterations, so the compile time may be extremely long.",
-            SyntaxWarning, w.source.file, w.source.line(node),
+            SyntaxWarning,
+            w.source.file,
+            w.source.line(node),
         )
     w.loops.append(Frame(True, runtime=w.runtime))
     for item in items:

@@ -1,5 +1,9 @@
-"""Vectors and matrices inside kernels: construction, indexing, products, methods, class constructors (`Matrix.zero` …)."""
+"""Vectors and matrices inside kernels: construction, indexing, products, methods, class constructors (`Matrix.zero`
+…).
+"""
+
 from quadrants._native import DataType, Value
+from quadrants.lang.elementwise import binary, cast, map1, map_all, reduce, unary
 from quadrants.lang.exception import (
     QuadrantsCompilationError,
     QuadrantsIndexError,
@@ -8,6 +12,7 @@ from quadrants.lang.exception import (
 )
 from quadrants.lang.frontend import reports
 from quadrants.lang.frontend.table import ev
+from quadrants.lang.scalars import scalar1, scalar2
 from quadrants.lang.util import cook_dtype
 from quadrants.lang.values import (
     MATRICES,
@@ -17,8 +22,6 @@ from quadrants.lang.values import (
     Elem,
     Mat,
     Slot,
-    binary,
-    cast,
     component,
     describe,
     dtype_of,
@@ -30,14 +33,8 @@ from quadrants.lang.values import (
     from_nested,
     load,
     make,
-    map1,
-    map_all,
-    reduce,
-    scalar1,
-    scalar2,
     store,
     subset,
-    unary,
 )
 
 
@@ -200,8 +197,15 @@ def transpose(w, x):
     if type(x) is Big:
         b = w.b
         out = Big(x.m, x.n, 2, b.array(x.dtype, x.n * x.m), x.dtype)
-        each(w, x.n, lambda i: each(w, x.m, lambda j: b.array_set(
-            out.arr, b.add(b.mul(j, x.n), i), b.array_get(x.arr, b.add(b.mul(i, x.m), j)))))
+        each(
+            w,
+            x.n,
+            lambda i: each(
+                w,
+                x.m,
+                lambda j: b.array_set(out.arr, b.add(b.mul(j, x.n), i), b.array_get(x.arr, b.add(b.mul(i, x.m), j))),
+            ),
+        )
         return out
     return Mat(x.m, x.n, 2, [x.data[i * x.m + j] for j in range(x.m) for i in range(x.n)])
 
@@ -218,7 +222,9 @@ def cross(w, x, y):
     y = from_nested(w, y) if type(y) in (list, tuple) else y
     if x.ndim != 1 or type(y) not in MATRICES or y.ndim != 1 or x.n != y.n or x.n not in (2, 3):
         raise QuadrantsTypeError(
-            f"Cross product is only supported between pairs of 2D/3D vectors, got '{describe(w, x)}' and '{describe(w, y)}'"
+            f"Cross product is only supported between pairs of 2D/3D vectors, got '{describe(w, x)}' and '{
+                describe(w, y)
+            }'"
         )
     p, q = x.data, y.data
 
@@ -344,10 +350,10 @@ def element_dtype_of(w, place):
 
 
 METHODS = {
-    "dot": dot, "cross": cross, "outer_product": outer_product, "norm": norm, "norm_inv": norm_inv, "norm_sqr": norm_sqr,
-    "normalized": normalized, "trace": trace, "determinant": determinant, "inverse": inverse, "transpose": transpose,
-    "frobenius_inner": frobenius_inner, "sum": lambda w, x: reduce(w, x, "add"), "max": lambda w, x: reduce(w, x, "max"),
-    "min": lambda w, x: reduce(w, x, "min"), "any": lambda w, x: _truths(w, x, "any"),
+    "dot": dot, "cross": cross, "outer_product": outer_product, "norm": norm, "norm_inv": norm_inv, "norm_sqr":
+    norm_sqr, "normalized": normalized, "trace": trace, "determinant": determinant, "inverse": inverse, "transpose":
+    transpose, "frobenius_inner": frobenius_inner, "sum": lambda w, x: reduce(w, x, "add"), "max": lambda w, x:
+    reduce(w, x, "max"), "min": lambda w, x: reduce(w, x, "min"), "any": lambda w, x: _truths(w, x, "any"),
     "all": lambda w, x: _truths(w, x, "all"), "cast": lambda w, x, dtype: cast(w, x, cook_dtype(dtype)),
     "get_shape": lambda w, x: (x.n,) if x.ndim == 1 else (x.n, x.m), "to_list": lambda w, x: to_list(w, x),
 }  # fmt: skip

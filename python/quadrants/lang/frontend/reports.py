@@ -1,6 +1,7 @@
-"""Sites of the report buffer: `print`, `assert` and bounds checks. A record carries the site's number and its values, each
-widened to 64 bits; text, function and line stay here on the host and are never part of the code.
+"""Sites of the report buffer: `print`, `assert` and bounds checks. A record carries the site's number and its values,
+each widened to 64 bits; text, function and line stay here on the host and are never part of the code.
 """
+
 import struct
 
 from quadrants._native import Value, Var

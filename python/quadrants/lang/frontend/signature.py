@@ -1,4 +1,5 @@
 """Parameters of a kernel or function: names, annotations (resolved when first needed: they may be text), defaults."""
+
 import inspect
 
 from quadrants.lang.exception import QuadrantsSyntaxError
@@ -54,7 +55,6 @@ class Signature:
             self._returns = found if parts is None else parts
         return self._returns
 
-
     def _resolve(self, annotation):
         if not isinstance(annotation, str):
             return annotation
@@ -65,7 +65,7 @@ class Signature:
             except ValueError:
                 pass
         try:
-            return eval(annotation, space)  # noqa: S307 - the user's own annotation
+            return eval(annotation, space)
         except Exception as e:
             raise QuadrantsSyntaxError(
                 f'The annotation "{annotation}" of "{self.fn.__name__}" cannot be resolved: {e}. With "from __future__ '

@@ -1,9 +1,10 @@
 """Source text of a function, taken when it is decorated and parsed when it is first compiled.
 
-`inspect.getsource` tokenises the whole function (62 ms for one of 64 loops), so the block is found by a scan of indents over
-the lines that linecache holds. Only the function's own text is parsed. Line numbers of nodes count from the first line of
-that text; `Source.line` maps them back to the file.
+`inspect.getsource` tokenises the whole function (62 ms for one of 64 loops), so the block is found by a scan of
+indents over the lines that linecache holds. Only the function's own text is parsed. Line numbers of nodes count from
+the first line of that text; `Source.line` maps them back to the file.
 """
+
 import ast
 import linecache
 
@@ -15,7 +16,7 @@ _OPENERS = ('"""', "'''")
 class Source:
     """Text and syntax tree of one function, with what a scan of its statements tells about its names."""
 
-    __slots__ = ("file", "first", "lines", "indent", "name", "_tree", "stores", "forced", "missing")
+    __slots__ = ("_tree", "file", "first", "forced", "indent", "lines", "missing", "name", "stores")
 
     def __init__(self, fn):
         code = fn.__code__
@@ -28,9 +29,9 @@ class Source:
         if len(lines) < self.first:
             self.lines, self.indent = [], 0
             self.missing = (
-                f'The source code of "{self.name}" is not available ({self.file}, line {self.first}): Quadrants compiles '
-                "the text of a function. Put it into a .py file or a notebook cell, or register the text in linecache "
-                "under the name it was compiled with."
+                f'The source code of "{self.name}" is not available ({self.file}, line {self.first}): Quadrants
+                compiles ' "the text of a function. Put it into a .py file or a notebook cell, or register the text in
+                linecache " "under the name it was compiled with."
             )
             return
         self.indent = len(lines[self.first - 1]) - len(lines[self.first - 1].lstrip())
@@ -58,8 +59,8 @@ class Source:
         node = body[0]
         if type(node) is not ast.FunctionDef:
             raise QuadrantsSyntaxError(
-                f'"{self.name}" ({self.file}, line {self.first}) is a {type(node).__name__}: only functions written with '
-                "`def` can be kernels or helpers."
+                f'"{self.name}" ({self.file}, line {self.first}) is a {type(node).__name__}: only functions written
+                with ' "`def` can be kernels or helpers."
             )
         return node
 
@@ -138,6 +139,5 @@ def _scan(body, stores, loop):
         elif kind is ast.Continue:
             if loop is not None:
                 loop.has_continue = True
-        elif kind is ast.Break:
-            if loop is not None:
-                loop.has_break = True
+        elif kind is ast.Break and loop is not None:
+            loop.has_break = True

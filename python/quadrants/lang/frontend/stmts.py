@@ -1,7 +1,9 @@
 """Statements: assignment in all its forms, if, return, assert, and those that are refused."""
+
 import ast
 
 from quadrants._native import DataType, Value, Var
+from quadrants.lang.elementwise import binary, cast
 from quadrants.lang.exception import (
     QuadrantsCompilationError,
     QuadrantsRuntimeTypeError,
@@ -20,8 +22,6 @@ from quadrants.lang.values import (
     Big,
     Elem,
     Mat,
-    binary,
-    cast,
     describe,
     dtype_of,
     element_dtype,
@@ -111,7 +111,8 @@ def _not_assignable(w, node, place):
 
 def _immutable(name):
     return (
-        f'Kernel argument "{name}" is immutable in the kernel. If you want to change its value, please create a new variable.'
+        f'Kernel argument "{name}" is immutable in the kernel. If you want to change its value, please create a new '
+        "variable."
     )
 
 
@@ -312,7 +313,8 @@ def _frame(w, word):
     frame = w.loops[-1]
     if frame.is_static and w.runtime != frame.runtime:
         raise QuadrantsSyntaxError(
-            f"You are trying to `{word}` a static `for` loop, while a condition on the way is not static. Use qd.static "
+            f"You are trying to `{word}` a static `for` loop, while a condition on the way is not static. Use "
+            "qd.static "
             "for the conditions in between, or a loop that is not static."
         )
     return frame
@@ -321,14 +323,12 @@ def _frame(w, word):
 def return_(w, node):
     if w.runtime != w.base_runtime:
         raise QuadrantsSyntaxError("Return inside non-static if/for is not supported")
-    w.dead = w.returned = True
     if w.is_kernel:
         _kernel_return(w, node)
-        return
-    if node.value is None:
-        return
-    v = ev(w, node.value)
-    w.result = cast_result(w, v, w.return_type) if w.return_type is not None else v
+    elif node.value is not None:
+        v = ev(w, node.value)
+        w.result = cast_result(w, v, w.return_type) if w.return_type is not None else v
+    w.dead = w.returned = True
 
 
 def cast_result(w, v, declared):
@@ -352,7 +352,9 @@ def cast_result(w, v, declared):
 
 
 def _bad_return(w, v, declared):
-    return QuadrantsRuntimeTypeError(f"Return (type={describe(w, v)}) cannot be converted into required type {declared}")
+    return QuadrantsRuntimeTypeError(
+        f"Return (type={describe(w, v)}) cannot be converted into required type {declared}"
+    )
 
 
 def _kernel_return(w, node):

@@ -6,6 +6,7 @@
 
 Handlers name their node parameter `node`: error positions are read from their frames (errors.py).
 """
+
 from quadrants.lang.exception import QuadrantsSyntaxError
 
 
@@ -41,8 +42,10 @@ def run(w, body):
             return
 
 
-class NeedVariable(Exception):  # noqa: N818 - control flow: the walk starts again
-    """A name that was bound to a value turns out to be assigned through a reference: it needs a variable from the start."""
+class NeedVariable(Exception):
+    """A name that was bound to a value turns out to be assigned through a reference: it needs a variable from the
+    start.
+    """
 
     def __init__(self, source, name):
         super().__init__(name)

@@ -1,8 +1,9 @@
 """State of one walk: the builder, the names in scope, where in the control flow we stand, and what was captured.
 
-Names of a function live in one dict; a block undoes its declarations when it ends, so a lookup is one probe however deep the
-nesting. A name that is stored once is bound to its value and needs no variable.
+Names of a function live in one dict; a block undoes its declarations when it ends, so a lookup is one probe however
+deep the nesting. A name that is stored once is bound to its value and needs no variable.
 """
+
 import ast
 import enum
 import types
@@ -66,9 +67,9 @@ class Walker:
         self.return_type = None
         self.is_kernel = True
         # where we are
-        self.static = 0     # depth of qd.static(...)
-        self.runtime = 0    # enclosing loops and branches that exist at run time
-        self.labels = 0     # regions that `leave` counts
+        self.static = 0  # depth of qd.static(...)
+        self.runtime = 0  # enclosing loops and branches that exist at run time
+        self.labels = 0  # regions that `leave` counts
         self.loops = []
         self.dead = False
         self.jump = None
