@@ -7,11 +7,8 @@
 #include "core/compile/compiler.hpp"
 #include "core/runtime/device_backend.hpp"
 #include "core/support/log.hpp"
-#include "qd_build_id.hpp"
 
 namespace qd {
-
-std::string core_build_id() { return QD_CORE_BUILD_ID; }
 
 namespace {
 
