@@ -1,5 +1,6 @@
-// compiler.cpp: see compiler.hpp. A Job is one compile unit on its way: key, artifact, finished artifact. Jobs go through the
-// stages side by side; what a stage makes is published by the thread that made it, before anything else is done.
+// compiler.cpp: see compiler.hpp. A Job is one compile unit on its way: key, artifact, finished artifact. Jobs go
+// through the stages side by side; what a stage makes is published by the thread that made it, before anything else is
+// done.
 #include "core/compile/compiler.hpp"
 
 #include <chrono>
@@ -24,9 +25,9 @@ struct Compiler::Job {
   std::optional<cache::Digest> packed;  // digest of the stored artifact: what the finished key is made of
   Artifact artifact;                    // no bytes while only the finished one was needed
   Artifact finished;
-  bool compiled = false;                // the plugin generated code
+  bool compiled = false;  // the plugin generated code
   cache::Origin origin = cache::Origin::memory;
-  bool distrust = false;                // something stored was refused: look nothing up
+  bool distrust = false;  // something stored was refused: look nothing up
   const Cancelled *cancelled = nullptr;
 
   void check() const {
@@ -43,9 +44,14 @@ std::string whole_kernel_reason(const BackendInfo &info, const CompilerConfig &c
   return {};
 }
 
-Compiler::Compiler(std::shared_ptr<Backend> backend, std::shared_ptr<cache::Store> store, std::shared_ptr<ThreadPool> pool, CompilerConfig config)
-    : backend_(std::move(backend)), store_(std::move(store)), pool_(std::move(pool)), config_(std::move(config)),
-      option_rows_(option_rows(config_.options)), arenas_(make_arenas(backend_, config_.random_seed)) {}
+Compiler::Compiler(std::shared_ptr<Backend> backend, std::shared_ptr<cache::Store> store,
+                   std::shared_ptr<ThreadPool> pool, CompilerConfig config)
+    : backend_(std::move(backend)),
+      store_(std::move(store)),
+      pool_(std::move(pool)),
+      config_(std::move(config)),
+      option_rows_(option_rows(config_.options)),
+      arenas_(make_arenas(backend_, config_.random_seed)) {}
 Compiler::~Compiler() = default;
 
 std::vector<Compiler::Job> Compiler::jobs_of(const split::Plan &plan, bool whole, const Cancelled &cancelled) const {
@@ -66,10 +72,13 @@ Artifact Compiler::run_plugin(const Job &j) const {
   std::vector<UnitTask> tasks;
   for (const split::Task *t : j.tasks) tasks.push_back({t->bytes, t->symbol, t->name});
   Request r;
-  r.unit = backend_->info().units & QDB_UNIT_KERNEL && (j.tasks.size() > 1 || !(backend_->info().units & QDB_UNIT_TASK)) ? QDB_UNIT_KERNEL : QDB_UNIT_TASK;
+  r.unit = backend_->info().units & QDB_UNIT_KERNEL && (j.tasks.size() > 1 || !(backend_->info().units & QDB_UNIT_TASK))
+               ? QDB_UNIT_KERNEL
+               : QDB_UNIT_TASK;
   r.tasks = tasks;
   r.options = option_rows_;
-  r.flags = (config_.keep_asm ? QDB_COMPILE_KEEP_ASM : 0) | (config_.dump_ir || config_.load_ir ? QDB_COMPILE_DUMP_IR : 0);
+  r.flags =
+      (config_.keep_asm ? QDB_COMPILE_KEEP_ASM : 0) | (config_.dump_ir || config_.load_ir ? QDB_COMPILE_DUMP_IR : 0);
   r.cancelled = *j.cancelled;
   return backend_->compile(r);
 }
@@ -78,13 +87,15 @@ void Compiler::verify(const Job &j, const Artifact &stored) const {
   if (!config_.debug_cache_verify) return;
   const Artifact fresh = run_plugin(j);
   if (fresh.kind == stored.kind && fresh.bytes->view() == stored.bytes->view()) return;
-  throw Error(Kind::internal, "debug_cache_verify: task " + j.tasks[0]->name + ", key " + j.key.digest.hex() +
-                                  ": the cached code differs from a new compilation. Either the key misses an input or the plugin's code "
-                                  "generation is not deterministic; compare the components in the entry's header");
+  throw Error(
+      Kind::internal,
+      "debug_cache_verify: task " + j.tasks[0]->name + ", key " + j.key.digest.hex() +
+          ": the cached code differs from a new compilation. Either the key misses an input or the plugin's code "
+          "generation is not deterministic; compare the components in the entry's header");
 }
 
-// Gets the artifact from the store or the plugin. When a finished artifact can be had by the digest of the stored one alone,
-// the artifact itself is not even read.
+// Gets the artifact from the store or the plugin. When a finished artifact can be had by the digest of the stored one
+// alone, the artifact itself is not even read.
 void Compiler::fetch(Job &j) const {
   const BackendInfo &info = backend_->info();
   const cache::Key key{"artifact", info.arch, j.key.digest};
@@ -92,7 +103,8 @@ void Compiler::fetch(Job &j) const {
     if (j.distrust) return false;
     if (info.caps & QDB_CAP_FINISH && !config_.debug_cache_verify) {
       if (const auto head = store_->stat(key)) {
-        const auto finished = store_->get({"finished", info.arch, finished_key(head->payload_digest, info, config_.options).digest});
+        const auto finished =
+            store_->get({"finished", info.arch, finished_key(head->payload_digest, info, config_.options).digest});
         if (finished && unpack(finished->payload, j.finished)) {
           j.packed = head->payload_digest;
           j.origin = finished->info.origin;
@@ -164,7 +176,8 @@ std::unique_ptr<Module> Compiler::load(std::vector<Job> &jobs, Observations &see
     for (const Job &j : jobs) artifacts.push_back(j.finished);
     auto module = backend_->load(artifacts);
     for (const Job &j : jobs)
-      for (const split::Task *task : j.tasks) module->entry(task->symbol);  // here, so that a foreign artifact is found out
+      for (const split::Task *task : j.tasks)
+        module->entry(task->symbol);  // here, so that a foreign artifact is found out
     seen.load_ms += ms_since(t);
     return module;
   };

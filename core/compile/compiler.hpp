@@ -1,5 +1,6 @@
-// compiler.hpp: from a kernel to an executable: split, keys, store, plugin, load. The policy (one unit per task, or one for
-// the kernel) decides only what is compiled and cached together; the tasks and their results are the same either way.
+// compiler.hpp: from a kernel to an executable: split, keys, store, plugin, load. The policy (one unit per task, or one
+// for the kernel) decides only what is compiled and cached together; the tasks and their results are the same either
+// way.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -15,7 +16,7 @@ namespace qd::compile {
 
 struct CompilerConfig {
   Options options;
-  int per_offload = -1;           // -1 what the backend prefers, 0, 1
+  int per_offload = -1;  // -1 what the backend prefers, 0, 1
   bool offline_cache = true;
   bool debug_cache_verify = false;  // recompile on each hit and compare
   bool print_ir = false, dump_ir = false, load_ir = false, keep_asm = false;

@@ -1,5 +1,5 @@
-// dump.cpp: what `print_ir` and QD_DUMP_IR show of a kernel: its text before the split and that of each task. Dumping never
-// stops a compile: a folder that cannot be written is one log line.
+// dump.cpp: what `print_ir` and QD_DUMP_IR show of a kernel: its text before the split and that of each task. Dumping
+// never stops a compile: a folder that cannot be written is one log line.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,7 +12,9 @@ namespace {
 
 std::string file_name(std::string name) {
   for (char &c : name)
-    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '_' && c != '-' && c != '.') c = '_';
+    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '_' && c != '-' &&
+        c != '.')
+      c = '_';
   return name;
 }
 
@@ -20,7 +22,8 @@ void write(const std::string &folder, const std::string &name, const std::string
   std::error_code ec;
   std::filesystem::create_directories(folder, ec);
   std::ofstream f(std::filesystem::path(folder) / file_name(name));
-  if (!(f << text)) log_line(2, "IR dump " + folder + "/" + file_name(name) + " cannot be written: choose another debug_dump_path");
+  if (!(f << text))
+    log_line(2, "IR dump " + folder + "/" + file_name(name) + " cannot be written: choose another debug_dump_path");
 }
 
 }  // namespace

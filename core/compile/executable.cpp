@@ -1,5 +1,6 @@
-// executable.cpp: launches. A Block is everything a launch writes: the array for the plugin and the argument blocks of all
-// tasks, one behind the other. One block is kept ready; a second thread that launches at the same time makes its own.
+// executable.cpp: launches. A Block is everything a launch writes: the array for the plugin and the argument blocks of
+// all tasks, one behind the other. One block is kept ready; a second thread that launches at the same time makes its
+// own.
 #include <algorithm>
 #include <cstring>
 
@@ -10,13 +11,14 @@ namespace {
 
 struct Block {
   std::vector<QdbLaunch> launches;
-  std::vector<uint64_t> words;   // argument blocks of all tasks
-  uint64_t arena_version = 0;    // whose addresses are in the words
+  std::vector<uint64_t> words;  // argument blocks of all tasks
+  uint64_t arena_version = 0;   // whose addresses are in the words
 };
 
 class Loaded final : public Executable {
  public:
-  Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend, std::shared_ptr<Arenas> arenas, Observations seen);
+  Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend,
+         std::shared_ptr<Arenas> arenas, Observations seen);
   ~Loaded() override { delete spare_.load(); }
 
   void launch(uint64_t *words) override;
@@ -28,10 +30,18 @@ class Loaded final : public Executable {
   uint32_t n_words() const override { return plan_.n_words; }
 
  private:
-  struct Move { uint32_t to, from; };                // block word <- kernel word
-  struct Scratch { uint32_t to, offset; };
-  struct OneWord { uint32_t task, word, shift; };    // extent of a task: this word, as a number of 64 - shift bits
-  struct Computed { uint32_t task; };                // extent of a task: its program
+  struct Move {
+    uint32_t to, from;
+  };  // block word <- kernel word
+  struct Scratch {
+    uint32_t to, offset;
+  };
+  struct OneWord {
+    uint32_t task, word, shift;
+  };  // extent of a task: this word, as a number of 64 - shift bits
+  struct Computed {
+    uint32_t task;
+  };  // extent of a task: its program
 
   std::unique_ptr<Block> new_block() const;
   void bind(Block &, Arena &) const;
@@ -40,7 +50,7 @@ class Loaded final : public Executable {
 
   split::Plan plan_;
   std::shared_ptr<Backend> backend_;
-  std::unique_ptr<Module> module_;                   // after backend_: it goes first
+  std::unique_ptr<Module> module_;  // after backend_: it goes first
   std::shared_ptr<Arenas> arenas_;
   Observations observations_;
   Block template_;
@@ -48,13 +58,18 @@ class Loaded final : public Executable {
   std::vector<Scratch> scratch_;
   std::vector<OneWord> one_word_;
   std::vector<Computed> computed_;
-  std::vector<uint32_t> first_word_;                 // of each task in the block
+  std::vector<uint32_t> first_word_;  // of each task in the block
   bool reports_ = false;
   std::atomic<Block *> spare_{nullptr};
 };
 
-Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend, std::shared_ptr<Arenas> arenas, Observations seen)
-    : plan_(std::move(plan)), backend_(std::move(backend)), module_(std::move(module)), arenas_(std::move(arenas)), observations_(std::move(seen)) {
+Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend,
+               std::shared_ptr<Arenas> arenas, Observations seen)
+    : plan_(std::move(plan)),
+      backend_(std::move(backend)),
+      module_(std::move(module)),
+      arenas_(std::move(arenas)),
+      observations_(std::move(seen)) {
   bool may_fail = false;
   uint32_t word = 0;
   for (const split::Step &step : plan_.steps) {
@@ -66,8 +81,10 @@ Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr
     l.begin = 0;
     l.end = t.extent.kind == split::ExtentKind::fixed ? t.extent.positions : 1;
     l.task_ordinal = ordinal;
-    l.flags = (may_fail ? QDB_LAUNCH_REPORTS : 0) | (t.extent.kind == split::ExtentKind::unknown ? QDB_LAUNCH_RANGE_UNKNOWN : 0);
-    if (t.extent.kind == split::ExtentKind::one_word) one_word_.push_back({ordinal, t.extent.word, 64 - 8 * uint32_t(ir::info(t.extent.type).bytes)});
+    l.flags = (may_fail ? QDB_LAUNCH_REPORTS : 0) |
+              (t.extent.kind == split::ExtentKind::unknown ? QDB_LAUNCH_RANGE_UNKNOWN : 0);
+    if (t.extent.kind == split::ExtentKind::one_word)
+      one_word_.push_back({ordinal, t.extent.word, 64 - 8 * uint32_t(ir::info(t.extent.type).bytes)});
     if (t.extent.kind == split::ExtentKind::program) computed_.push_back({ordinal});
     template_.launches.push_back(l);
     first_word_.push_back(word);
@@ -110,7 +127,8 @@ void Loaded::launch(uint64_t *words) {
   const uint64_t key = arenas_->random_key();
   for (uint32_t w : first_word_) to[w + QD_ARG_RANDOM] = key;
   for (const Move &m : moves_) to[m.to] = words[m.from];
-  for (const OneWord &w : one_word_) block->launches[w.task].end = std::max<int64_t>(int64_t(words[w.word] << w.shift) >> w.shift, 0);
+  for (const OneWord &w : one_word_)
+    block->launches[w.task].end = std::max<int64_t>(int64_t(words[w.word] << w.shift) >> w.shift, 0);
   for (const Computed &v : computed_) {
     QdbLaunch &l = block->launches[v.task];
     const int64_t n = split::positions(plan_.tasks[plan_.steps[v.task].task].extent, words);
@@ -176,9 +194,11 @@ const void *Loaded::result() const {
 
 }  // namespace
 
-std::shared_ptr<Executable> make_executable(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend,
-                                            std::shared_ptr<Arenas> arenas, Observations seen) {
-  return std::make_shared<Loaded>(std::move(plan), std::move(module), std::move(backend), std::move(arenas), std::move(seen));
+std::shared_ptr<Executable> make_executable(split::Plan plan, std::unique_ptr<Module> module,
+                                            std::shared_ptr<Backend> backend, std::shared_ptr<Arenas> arenas,
+                                            Observations seen) {
+  return std::make_shared<Loaded>(std::move(plan), std::move(module), std::move(backend), std::move(arenas),
+                                  std::move(seen));
 }
 
 }  // namespace qd::compile

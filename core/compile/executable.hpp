@@ -1,5 +1,6 @@
-// executable.hpp: a loaded kernel that can be launched. All that does not depend on the call is laid out when it is loaded:
-// a launch copies words, evaluates extents and makes one call of the plugin, without allocating and without a lock.
+// executable.hpp: a loaded kernel that can be launched. All that does not depend on the call is laid out when it is
+// loaded: a launch copies words, evaluates extents and makes one call of the plugin, without allocating and without a
+// lock.
 #pragma once
 #include <atomic>
 #include <memory>

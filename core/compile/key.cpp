@@ -1,5 +1,5 @@
-// key.cpp: see key.hpp. Each component is hashed by itself, and the key is the digest of the components' names and digests:
-// so the header of an entry can be compared with a key component by component.
+// key.cpp: see key.hpp. Each component is hashed by itself, and the key is the digest of the components' names and
+// digests: so the header of an entry can be compared with a key component by component.
 #include "core/compile/key.hpp"
 
 #include "core/support/error.hpp"
@@ -29,7 +29,8 @@ void check_names(const Options &options) {
   for (const auto &[name, value] : options) {
     bool known = false;
     for (const Row &row : rows) known |= row.name == name;
-    if (!known) throw Error(Kind::internal, "option '" + name + "' has no row in options.def; add one that says what it changes");
+    if (!known)
+      throw Error(Kind::internal, "option '" + name + "' has no row in options.def; add one that says what it changes");
   }
 }
 

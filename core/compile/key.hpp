@@ -1,5 +1,6 @@
-// key.hpp: what a cached artifact is looked up by. A key is the digest of named components, and the components are found by
-// walking tables (the tasks, every row of options.def), so that none can be forgotten. Kept by name in the entry's header.
+// key.hpp: what a cached artifact is looked up by. A key is the digest of named components, and the components are
+// found by walking tables (the tasks, every row of options.def), so that none can be forgotten. Kept by name in the
+// entry's header.
 #pragma once
 #include <map>
 #include <span>
@@ -19,7 +20,8 @@ struct KeyOf {
   std::vector<cache::Component> components;
 };
 
-// K1: the code of one compile unit, which is one task or all tasks of a kernel in order. Throws on an option without a row.
+// K1: the code of one compile unit, which is one task or all tasks of a kernel in order. Throws on an option without a
+// row.
 KeyOf artifact_key(std::span<const split::Task *const> unit, const BackendInfo &, const Options &);
 
 // K2: finished code, from the digest of the artifact as the store has it.

@@ -18,7 +18,9 @@ constexpr char magic[8] = {'q', 'd', 'c', 'o', 'd', 'e', '1', 0};
 
 std::shared_ptr<cache::Bytes> make(size_t size) {
   auto b = cache::Bytes::make(size);
-  if (!b) throw Error(Kind::memory, "no memory for a compiled artifact of " + std::to_string(size) + " bytes", QDB_E_HOST_MEMORY);
+  if (!b)
+    throw Error(Kind::memory, "no memory for a compiled artifact of " + std::to_string(size) + " bytes",
+                QDB_E_HOST_MEMORY);
   return b;
 }
 
@@ -26,7 +28,9 @@ std::shared_ptr<cache::Bytes> make(size_t size) {
 
 cache::Blob pack(const Artifact &a) {
   if (a.kind.empty() || a.kind.size() >= sizeof(Front::kind) || !a.bytes)
-    throw Error(Kind::internal, "the plugin gave an artifact without bytes or a kind of 1 to 15 characters; its kind is '" + a.kind + "'");
+    throw Error(
+        Kind::internal,
+        "the plugin gave an artifact without bytes or a kind of 1 to 15 characters; its kind is '" + a.kind + "'");
   auto out = make(sizeof(Front) + a.bytes->size());
   Front f{};
   std::memcpy(f.magic, magic, sizeof magic);

@@ -1,5 +1,5 @@
-// packed.hpp: private to core/compile. An artifact as the store keeps it: its kind in a front of 64 bytes, so that the bytes
-// behind it stay aligned.
+// packed.hpp: private to core/compile. An artifact as the store keeps it: its kind in a front of 64 bytes, so that the
+// bytes behind it stay aligned.
 #pragma once
 #include "core/compile/backend.hpp"
 

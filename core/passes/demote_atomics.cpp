@@ -1,6 +1,7 @@
-// demote_atomics.cpp: atomic operations that need not be. In serial code none need be. In a parallel loop the atomics on a
-// buffer are demoted together, when no element is named by two iterations: the index must tell the iterations apart like the
-// digits of a number. Plain accesses play no part: between iterations only atomics on one element are defined (docs/ir.md).
+// demote_atomics.cpp: atomic operations that need not be. In serial code none need be. In a parallel loop the atomics
+// on a buffer are demoted together, when no element is named by two iterations: the index must tell the iterations
+// apart like the digits of a number. Plain accesses play no part: between iterations only atomics on one element are
+// defined (docs/ir.md).
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -24,7 +25,8 @@ Op plain_of(Op atomic) {
   if (atomic == Op::atomic_xchg) return Op::const_;
   const auto name = ir::info(atomic).name.substr(7);
   for (uint16_t k = 0; k < uint16_t(Op::count); ++k)
-    if (ir::info(Op(k)).name == name && ir::info(Op(k)).sig == "vv" && ir::info(Op(k)).effect == ir::Effect::Pure) return Op(k);
+    if (ir::info(Op(k)).name == name && ir::info(Op(k)).sig == "vv" && ir::info(Op(k)).effect == ir::Effect::Pure)
+      return Op(k);
   return Op::count;
 }
 
@@ -73,8 +75,8 @@ class Judge {
   }
 
  private:
-  // Axes in ascending order of stride: each stride is at least the one before times that axis's extent, and what is added
-  // besides stays below the smallest stride.
+  // Axes in ascending order of stride: each stride is at least the one before times that axis's extent, and what is
+  // added besides stays below the smallest stride.
   bool digits(const Sum &s) const {
     std::vector<Product> strides(loop_.bounds.size() / 2);
     for (const Product &p : s.terms) {
@@ -88,7 +90,8 @@ class Judge {
     std::vector<uint32_t> order(strides.size());
     for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      return std::pair(strides[a].factors.size(), strides[a].coef) < std::pair(strides[b].factors.size(), strides[b].coef);
+      return std::pair(strides[a].factors.size(), strides[a].coef) <
+             std::pair(strides[b].factors.size(), strides[b].coef);
     });
     const Product &least = strides[order[0]];
     if (!least.factors.empty() || s.high - s.low >= least.coef) return false;  // a stride known at launch only may be 0
@@ -99,7 +102,8 @@ class Judge {
 
   // outer >= inner * extent of inner's axis
   bool covers(const Product &outer, const Product &inner, uint32_t axis) const {
-    const auto lo = linear_index(code_, r_, loop_.bounds[2 * axis]), hi = linear_index(code_, r_, loop_.bounds[2 * axis + 1]);
+    const auto lo = linear_index(code_, r_, loop_.bounds[2 * axis]),
+               hi = linear_index(code_, r_, loop_.bounds[2 * axis + 1]);
     if (!lo || !hi || lo->low != lo->high || hi->low != hi->high || !lo->terms.empty()) return false;
     if (hi->terms.empty()) {
       const int64_t n = std::max<int64_t>(hi->low - lo->low, 1);
@@ -107,8 +111,8 @@ class Judge {
       return outer.factors == inner.factors && !__builtin_mul_overflow(inner.coef, n, &need) && outer.coef >= need;
     }
     if (hi->terms.size() != 1 || hi->low != 0 || lo->low < 0 || hi->terms[0].coef <= 0) return false;
-    // Extent c * f with symbolic f: the stride must be a multiple of it, factor by factor. (It is not negative: the loop would
-    // be empty.)
+    // Extent c * f with symbolic f: the stride must be a multiple of it, factor by factor. (It is not negative: the
+    // loop would be empty.)
     std::vector<Val> need = inner.factors;
     need.insert(need.end(), hi->terms[0].factors.begin(), hi->terms[0].factors.end());
     std::sort(need.begin(), need.end());
@@ -159,7 +163,8 @@ ir::Unit demote_atomics(const ir::Unit &u) {
   const auto plain = choose(u, r);
   if (std::none_of(plain.begin(), plain.end(), [](char c) { return c; })) return u;
   ir::Builder b;
-  for (size_t i = 0; i < u.params.size(); ++i) b.param(u.params[i], i < u.debug.params.size() ? u.debug.params[i] : std::string());
+  for (size_t i = 0; i < u.params.size(); ++i)
+    b.param(u.params[i], i < u.debug.params.size() ? u.debug.params[i] : std::string());
   const auto same = [](uint32_t k) { return k; };
   split::FunctionCopier functions(b, u, same);
   std::vector<Val> map(code.size(), no_val);

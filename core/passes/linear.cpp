@@ -28,7 +28,8 @@ struct Reader {
   bool uniform(Val v, uint32_t budget = 32) const {
     if (regions.parent[v] == no_val) return true;
     const Inst &in = code[v];
-    if (ir::info(in.op).effect != ir::Effect::Pure || in.op == Op::axis || in.op == Op::farg || budget == 0) return false;
+    if (ir::info(in.op).effect != ir::Effect::Pure || in.op == Op::axis || in.op == Op::farg || budget == 0)
+      return false;
     bool all = true;
     split::each_use(in, [&](Val x, size_t) { all = all && uniform(x, budget / 2); });
     return all;
@@ -45,7 +46,8 @@ std::optional<Sum> add(Sum a, const Sum &b, int64_t sign) {
   std::erase_if(a.terms, [](const Product &p) { return p.coef == 0; });
   a.low += sign > 0 ? b.low : -b.high;
   a.high += sign > 0 ? b.high : -b.low;
-  const bool fits = small(a.low) && small(a.high) && std::all_of(a.terms.begin(), a.terms.end(), [](const Product &p) { return small(p.coef); });
+  const bool fits = small(a.low) && small(a.high) &&
+                    std::all_of(a.terms.begin(), a.terms.end(), [](const Product &p) { return small(p.coef); });
   return fits && a.terms.size() <= most_terms ? std::optional(std::move(a)) : std::nullopt;
 }
 
@@ -123,6 +125,8 @@ std::optional<Sum> Reader::read(Val v, uint32_t depth) const {
 
 }  // namespace
 
-std::optional<Sum> linear_index(std::span<const Inst> code, const split::Regions &r, Val index) { return Reader{code, r}.read(index, 16); }
+std::optional<Sum> linear_index(std::span<const Inst> code, const split::Regions &r, Val index) {
+  return Reader{code, r}.read(index, 16);
+}
 
 }  // namespace qd::passes

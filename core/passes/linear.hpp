@@ -1,5 +1,5 @@
-// linear.hpp: an element index as a sum of products, exact over the integers (docs/ir.md: an index that overflows its type is
-// out of bounds, so wrapping needs no thought here).
+// linear.hpp: an element index as a sum of products, exact over the integers (docs/ir.md: an index that overflows its
+// type is out of bounds, so wrapping needs no thought here).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,8 @@ struct Product {
 
 struct Sum {
   std::vector<Product> terms;  // those with an axis or factors; no two alike
-  int64_t low = 0, high = 0;   // the rest lies in [low, high]: a constant, and indices of serial loops with constant bounds
+  int64_t low = 0,
+          high = 0;  // the rest lies in [low, high]: a constant, and indices of serial loops with constant bounds
 };
 
 // Nothing when the index depends on memory, or on an axis other than by sums and products.

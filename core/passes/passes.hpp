@@ -1,5 +1,5 @@
-// passes.hpp: the passes that run on a task between the split and its canonical form. Each reads a unit and gives a new one
-// of equal meaning. Order and reasons: `optimise`.
+// passes.hpp: the passes that run on a task between the split and its canonical form. Each reads a unit and gives a new
+// one of equal meaning. Order and reasons: `optimise`.
 #pragma once
 #include "core/ir/func.hpp"
 

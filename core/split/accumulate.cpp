@@ -1,6 +1,6 @@
-// accumulate.cpp: one scan over each parallel loop with the values that each shared variable is known to hold. The Builder
-// forwards assigned values, so of `t += a; t += b` the second set is op(value of the first, b): values count, not records.
-// The pairing of an operation with its atomic is by name in the tables (`add`, `atomic_add`).
+// accumulate.cpp: one scan over each parallel loop with the values that each shared variable is known to hold. The
+// Builder forwards assigned values, so of `t += a; t += b` the second set is op(value of the first, b): values count,
+// not records. The pairing of an operation with its atomic is by name in the tables (`add`, `atomic_add`).
 #include "core/split/accumulate.hpp"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 Op atomic_of(Op op) {
   if (!(ir::info(op).flags & ir::Comm)) return Op::count;
   for (uint16_t k = 0; k < uint16_t(Op::count); ++k)
-    if (ir::info(Op(k)).name.starts_with("atomic_") && ir::info(Op(k)).name.substr(7) == ir::info(op).name) return Op(k);
+    if (ir::info(Op(k)).name.starts_with("atomic_") && ir::info(Op(k)).name.substr(7) == ir::info(op).name)
+      return Op(k);
   return Op::count;
 }
 
@@ -26,7 +27,8 @@ class Scan {
     out_.index.assign(code.size(), no_val);
     for (Val id = 0; id < code.size(); ++id) {
       const Inst &in = code[id];
-      if ((in.op == Op::set || in.op == Op::array_set) && code[r.statement[id]].op == Op::parallel && r.parent[in.arg[0]] == no_val)
+      if ((in.op == Op::set || in.op == Op::array_set) && code[r.statement[id]].op == Op::parallel &&
+          r.parent[in.arg[0]] == no_val)
         shared_[in.arg[0]] = 1;
     }
   }
@@ -64,10 +66,12 @@ class Scan {
   }
 
   bool differ(Val i, Val k) const {  // two constant indices
-    return i != no_val && code_[i].op == Op::const_ && code_[k].op == Op::const_ && ir::const_bits(code_[i]) != ir::const_bits(code_[k]);
+    return i != no_val && code_[i].op == Op::const_ && code_[k].op == Op::const_ &&
+           ir::const_bits(code_[i]) != ir::const_bits(code_[k]);
   }
   bool holds(Val home, Val index, Val value) const {
-    return std::any_of(known_.begin(), known_.end(), [&](const Holds &k) { return k.home == home && k.index == index && k.value == value; });
+    return std::any_of(known_.begin(), known_.end(),
+                       [&](const Holds &k) { return k.home == home && k.index == index && k.value == value; });
   }
 
   void touch(Val id) {

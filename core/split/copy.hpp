@@ -15,8 +15,8 @@ struct Renaming {
 };
 Val copy_record(ir::Builder &, const Inst &, const Renaming &);
 
-// Copies functions as they are called for: `number(f)` gives the function's number in the new unit and copies it, and all
-// that it calls, when it is first asked for. Parameters of the old unit are mapped by `param`.
+// Copies functions as they are called for: `number(f)` gives the function's number in the new unit and copies it, and
+// all that it calls, when it is first asked for. Parameters of the old unit are mapped by `param`.
 class FunctionCopier {
  public:
   FunctionCopier(ir::Builder &b, const ir::Unit &from, std::function<uint32_t(uint32_t)> param);

@@ -1,6 +1,6 @@
-// cut.cpp: segments are visited last to first, so that when a segment is made it is known which of its values later ones
-// load. What a segment needs is found by demand from its effects; commutative operands are visited in the order of their
-// structural keys. So the order of the loads at the start of a task depends on the task alone.
+// cut.cpp: segments are visited last to first, so that when a segment is made it is known which of its values later
+// ones load. What a segment needs is found by demand from its effects; commutative operands are visited in the order of
+// their structural keys. So the order of the loads at the start of a task depends on the task alone.
 #include "core/split/cut.hpp"
 
 #include <algorithm>
@@ -26,8 +26,14 @@ bool has_effect(const Inst &in) {  // beyond the task's own variables
 class Cutter {
  public:
   explicit Cutter(const ir::Unit &u)
-      : u_(u), code_(u.code()), r_(regions_of(code_)), s_(segments_of(code_, r_)), crossing_(crossing_of(u, r_)), wanted_(code_.size()),
-        visited_(code_.size(), no_val), map_(code_.size(), no_val) {}
+      : u_(u),
+        code_(u.code()),
+        r_(regions_of(code_)),
+        s_(segments_of(code_, r_)),
+        crossing_(crossing_of(u, r_)),
+        wanted_(code_.size()),
+        visited_(code_.size(), no_val),
+        map_(code_.size(), no_val) {}
 
   std::vector<Piece> run() {
     std::vector<Piece> out;
@@ -52,24 +58,23 @@ class Cutter {
   const Regions r_;
   const Segments s_;
   const Crossing crossing_;
-  std::vector<char> wanted_;        // a later segment loads it
-  std::vector<uint32_t> visited_;   // segment that last visited the record
-  std::vector<Val> roots_;          // of the segment being made: records with an effect, values that are stored
-  std::vector<Val> loaded_;         // values that it loads, in order
-  std::vector<Val> rebuilt_;        // pure records of depth 0 that it rebuilds
+  std::vector<char> wanted_;       // a later segment loads it
+  std::vector<uint32_t> visited_;  // segment that last visited the record
+  std::vector<Val> roots_;         // of the segment being made: records with an effect, values that are stored
+  std::vector<Val> loaded_;        // values that it loads, in order
+  std::vector<Val> rebuilt_;       // pure records of depth 0 that it rebuilds
   std::vector<Val> stack_;
-  std::vector<Val> map_;            // record of the kernel to record of the segment being made
+  std::vector<Val> map_;  // record of the kernel to record of the segment being made
 };
 
-// Roots of segment s and all that they need. Records inside of regions are all copied; of depth 0 what has an effect is, and
-// pure records only on demand.
+// Roots of segment s and all that they need. Records inside of regions are all copied; of depth 0 what has an effect
+// is, and pure records only on demand.
 void Cutter::collect(uint32_t s) {
   roots_.clear(), loaded_.clear(), rebuilt_.clear();
   for (Val id = s_.first[s]; id < end_of(s); ++id)
     if (!(outer(id) && pure(code_[id])) || wanted_[id]) roots_.push_back(id);
-  const bool effect = std::any_of(roots_.begin(), roots_.end(), [&](Val id) {
-    return wanted_[id] || has_effect(code_[id]);
-  });
+  const bool effect =
+      std::any_of(roots_.begin(), roots_.end(), [&](Val id) { return wanted_[id] || has_effect(code_[id]); });
   if (!effect) return roots_.clear();
   for (Val id : roots_)
     if (!pure(code_[id]) || wanted_[id]) demand(id, s);
@@ -96,7 +101,8 @@ void Cutter::demand(Val root, uint32_t s) {
     Val uses[3];
     size_t n = 0;
     each_use(code_[v], [&](Val x, size_t) { uses[n++] = x; });
-    if (n == 2 && ir::info(code_[v].op).flags & ir::Comm && crossing_.shape[uses[1]] < crossing_.shape[uses[0]]) std::swap(uses[0], uses[1]);
+    if (n == 2 && ir::info(code_[v].op).flags & ir::Comm && crossing_.shape[uses[1]] < crossing_.shape[uses[0]])
+      std::swap(uses[0], uses[1]);
     while (n > 0) stack_.push_back(uses[--n]);
   }
 }
@@ -167,8 +173,8 @@ Crossing crossing_of(const ir::Unit &u, const Regions &r) {
     }
     const bool outer = r.parent[id] == no_val, effect = row.effect != ir::Effect::Pure;
     chain[id] = n;
-    c.travels[id] = outer && in.type != ir::Type::none && in.op != Op::var && in.op != Op::array && in.op != Op::parallel &&
-                    !(row.flags & ir::Opens) && (effect || n > longest_rebuilt_chain);
+    c.travels[id] = outer && in.type != ir::Type::none && in.op != Op::var && in.op != Op::array &&
+                    in.op != Op::parallel && !(row.flags & ir::Opens) && (effect || n > longest_rebuilt_chain);
     c.shape[id] = c.travels[id] ? mix(1, uint64_t(in.type)) : mix(h, commuting);
   }
   return c;

@@ -1,4 +1,5 @@
-// cut.hpp: one task of a kernel whose variables are resolved, made from the records of its segment and of what they need.
+// cut.hpp: one task of a kernel whose variables are resolved, made from the records of its segment and of what they
+// need.
 #pragma once
 #include <vector>
 
@@ -7,21 +8,22 @@
 
 namespace qd::split {
 
-// Which values of depth 0 travel through scratch: those with an effect behind them, and those at the end of a chain of pure
-// records longer than `longest_rebuilt_chain`. A property of the value alone: how many use it, and where, plays no part.
+// Which values of depth 0 travel through scratch: those with an effect behind them, and those at the end of a chain of
+// pure records longer than `longest_rebuilt_chain`. A property of the value alone: how many use it, and where, plays no
+// part.
 struct Crossing {
-  std::vector<char> travels;     // may be stored and loaded; else rebuilt
-  std::vector<uint64_t> shape;   // structural key of each value without any number in it
+  std::vector<char> travels;    // may be stored and loaded; else rebuilt
+  std::vector<uint64_t> shape;  // structural key of each value without any number in it
 };
 Crossing crossing_of(const ir::Unit &, const Regions &);
 
-struct Source {                  // what a parameter of a task is bound to
+struct Source {  // what a parameter of a task is bound to
   bool slot = false;
-  uint32_t index = 0;            // kernel parameter, or the value that travels
+  uint32_t index = 0;  // kernel parameter, or the value that travels
 };
 
 struct Piece {
-  ir::Unit unit;                 // not canonical
+  ir::Unit unit;  // not canonical
   std::vector<Source> params;
   bool parallel = false;
 };

@@ -9,7 +9,8 @@ ir::Unit drop_dead(const ir::Unit &u) {
   const Regions r = regions_of(code);
   const auto live = live_records(code, r);
   ir::Builder b;
-  for (size_t i = 0; i < u.params.size(); ++i) b.param(u.params[i], i < u.debug.params.size() ? u.debug.params[i] : std::string());
+  for (size_t i = 0; i < u.params.size(); ++i)
+    b.param(u.params[i], i < u.debug.params.size() ? u.debug.params[i] : std::string());
   const auto same = [](uint32_t k) { return k; };
   FunctionCopier functions(b, u, same);
   std::vector<Val> map(code.size(), no_val);

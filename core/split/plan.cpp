@@ -1,5 +1,5 @@
-// plan.cpp: how many positions a task's grid has, evaluated by the host from the kernel's words. Constant folding does the
-// arithmetic, so the host agrees with every device; where folding declines, the plugin finds the extent.
+// plan.cpp: how many positions a task's grid has, evaluated by the host from the kernel's words. Constant folding does
+// the arithmetic, so the host agrees with every device; where folding declines, the plugin finds the extent.
 #include "core/split/plan.hpp"
 
 #include <algorithm>
@@ -41,7 +41,8 @@ int64_t run(const HostProgram &p, Type type, const uint64_t *words) {
     else if (in.op == Op::arg || in.op == Op::shape) v[i] = words[in.arg[0]] & ir::width_mask(in.type);
     else if (in.op == Op::select) v[i] = v[in.arg[0]] & 1 ? v[in.arg[1]] : v[in.arg[2]];
     else {
-      const auto bits = ir::fold(in.op, p.code[in.arg[0]].type, in.type, v[in.arg[0]], v[sig.size() > 1 ? in.arg[1] : in.arg[0]]);
+      const auto bits =
+          ir::fold(in.op, p.code[in.arg[0]].type, in.type, v[in.arg[0]], v[sig.size() > 1 ? in.arg[1] : in.arg[0]]);
       if (!bits) return -1;
       v[i] = *bits;
     }
@@ -52,8 +53,10 @@ int64_t run(const HostProgram &p, Type type, const uint64_t *words) {
   return n;
 }
 
-// Copies the pure records behind `v` into the program; false when one of them reads memory or the program grows too long.
-bool add_record(const std::vector<Inst> &code, Val v, const std::vector<uint32_t> &word_of_param, std::vector<uint32_t> &at, HostProgram &p) {
+// Copies the pure records behind `v` into the program; false when one of them reads memory or the program grows too
+// long.
+bool add_record(const std::vector<Inst> &code, Val v, const std::vector<uint32_t> &word_of_param,
+                std::vector<uint32_t> &at, HostProgram &p) {
   std::vector<Val> todo{v};
   while (!todo.empty()) {
     const Val id = todo.back();
@@ -63,7 +66,8 @@ bool add_record(const std::vector<Inst> &code, Val v, const std::vector<uint32_t
     }
     Inst in = code[id];
     const auto &row = ir::info(in.op);
-    if (row.effect != ir::Effect::Pure || row.flags & ir::Inexact || in.op == Op::axis || in.op == Op::farg) return false;
+    if (row.effect != ir::Effect::Pure || row.flags & ir::Inexact || in.op == Op::axis || in.op == Op::farg)
+      return false;
     bool ready = true;
     for (size_t i = 0; i < row.sig.size(); ++i)
       if (ir::names_record(row.sig[i])) {
@@ -99,7 +103,8 @@ Extent extent_of_task(const std::vector<Inst> &code, const std::vector<uint32_t>
       e.program.bounds.push_back(at[v]);
     }
   const auto &p = e.program;
-  const bool reads = std::any_of(p.code.begin(), p.code.end(), [](const Inst &in) { return in.op == Op::arg || in.op == Op::shape; });
+  const bool reads =
+      std::any_of(p.code.begin(), p.code.end(), [](const Inst &in) { return in.op == Op::arg || in.op == Op::shape; });
   if (!reads) {
     e.positions = run(p, e.type, nullptr);
     e.kind = e.positions < 0 ? ExtentKind::unknown : ExtentKind::fixed;

@@ -1,5 +1,5 @@
-// plan.hpp: what a kernel is after the split: tasks with their identity, and how a launch feeds them. Plain data without
-// pointers, so that it can be stored. Names and report sites live here and never in a task's bytes.
+// plan.hpp: what a kernel is after the split: tasks with their identity, and how a launch feeds them. Plain data
+// without pointers, so that it can be stored. Names and report sites live here and never in a task's bytes.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,10 +19,10 @@ struct HostProgram {
 };
 
 enum class ExtentKind : uint8_t {
-  fixed,    // `positions` says it
-  one_word, // a single axis from 0 to the parameter or extent in word `word`, read as `type`
-  program,  // evaluated at each launch
-  unknown,  // depends on memory: the plugin finds it (QDB_LAUNCH_RANGE_UNKNOWN)
+  fixed,     // `positions` says it
+  one_word,  // a single axis from 0 to the parameter or extent in word `word`, read as `type`
+  program,   // evaluated at each launch
+  unknown,   // depends on memory: the plugin finds it (QDB_LAUNCH_RANGE_UNKNOWN)
 };
 
 struct Extent {
@@ -33,21 +33,26 @@ struct Extent {
   HostProgram program;
 };
 
-struct WordMove { uint32_t to, from, count; };      // task words <- kernel words
-struct ScratchMove { uint32_t to; uint32_t offset; };  // task word <- address of this byte of the scratch memory
+struct WordMove {
+  uint32_t to, from, count;
+};  // task words <- kernel words
+struct ScratchMove {
+  uint32_t to;
+  uint32_t offset;
+};  // task word <- address of this byte of the scratch memory
 
 struct Task {
-  std::string bytes;        // canonical wire form: the identity
-  cache::Digest digest;     // of bytes
-  std::string symbol;       // "qd_" and 16 digits of the digest
-  std::string name;         // for people
-  uint32_t n_words = 0;     // of the argument block, hidden words included
+  std::string bytes;     // canonical wire form: the identity
+  cache::Digest digest;  // of bytes
+  std::string symbol;    // "qd_" and 16 digits of the digest
+  std::string name;      // for people
+  uint32_t n_words = 0;  // of the argument block, hidden words included
   std::vector<WordMove> words;
   std::vector<ScratchMove> scratch;
   Extent extent;
-  bool parallel = false;    // a parallel loop, else a serial run
-  bool reports = false;     // may append to the report buffer
-  bool fails = false;       // may report a failure: later tasks of the launch ask the flag
+  bool parallel = false;        // a parallel loop, else a serial run
+  bool reports = false;         // may append to the report buffer
+  bool fails = false;           // may report a failure: later tasks of the launch ask the flag
   std::vector<uint32_t> sites;  // kernel's report site of each of the task's
 };
 
@@ -59,11 +64,11 @@ struct Step {
 
 struct Plan {
   std::string name;
-  std::vector<Step> steps;   // in program order
+  std::vector<Step> steps;  // in program order
   std::vector<Task> tasks;
-  uint32_t n_words = 0;      // kernel words
+  uint32_t n_words = 0;  // kernel words
   uint32_t scratch_bytes = 0;
-  uint32_t n_outputs = 0;    // 8-byte slots of the result buffer
+  uint32_t n_outputs = 0;  // 8-byte slots of the result buffer
 };
 
 // Number of positions of the grid for these kernel words; extents of kind `unknown` give -1. No allocation.

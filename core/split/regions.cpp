@@ -1,5 +1,6 @@
-// regions.cpp: one scan with a stack of open regions, and liveness as marking from the effects. A label that is live needs
-// every `leave` that ends it, and a variable that is read needs every `set`: these two are what plain use chains miss.
+// regions.cpp: one scan with a stack of open regions, and liveness as marking from the effects. A label that is live
+// needs every `leave` that ends it, and a variable that is read needs every `set`: these two are what plain use chains
+// miss.
 #include "core/split/regions.hpp"
 
 #include "core/support/error.hpp"
@@ -8,7 +9,8 @@ namespace qd::split {
 
 Regions regions_of(std::span<const Inst> code) {
   const Val n = Val(code.size());
-  Regions r{std::vector<Val>(n, no_val), std::vector<Val>(n), std::vector<Val>(n), std::vector<Val>(n, no_val), std::vector<Val>(n, no_val)};
+  Regions r{std::vector<Val>(n, no_val), std::vector<Val>(n), std::vector<Val>(n), std::vector<Val>(n, no_val),
+            std::vector<Val>(n, no_val)};
   std::vector<Val> open;
   Val first_operand = no_val, statement = 0;
   for (Val id = 0; id < n; ++id) {
@@ -46,7 +48,8 @@ Regions regions_of(std::span<const Inst> code) {
 namespace {
 
 bool is_root(const Inst &in) {
-  return (ir::info(in.op).effect == ir::Effect::Write && in.op != Op::set && in.op != Op::array_set) || in.op == Op::ret;
+  return (ir::info(in.op).effect == ir::Effect::Write && in.op != Op::set && in.op != Op::array_set) ||
+         in.op == Op::ret;
 }
 
 // Records that become live together with another: what assigns a variable, what leaves a label.

@@ -1,5 +1,6 @@
-// regions.hpp: where the records of a function stand: which region holds each, which statement of depth 0 it belongs to, and
-// which consumer an `operand` record is attached to. Computed in one scan; passes here ask instead of tracking depth.
+// regions.hpp: where the records of a function stand: which region holds each, which statement of depth 0 it belongs
+// to, and which consumer an `operand` record is attached to. Computed in one scan; passes here ask instead of tracking
+// depth.
 #pragma once
 #include <span>
 #include <vector>
@@ -23,13 +24,15 @@ struct Regions {
 Regions regions_of(std::span<const Inst> code);
 
 // Calls f(value, field) for each field of the record that names another record.
-template <class F> void each_use(const Inst &in, F f) {
+template <class F>
+void each_use(const Inst &in, F f) {
   const auto sig = ir::info(in.op).sig;
   for (size_t i = 0; i < sig.size(); ++i)
     if (ir::names_record(sig[i]) && in.arg[i] != no_val) f(in.arg[i], i);
 }
 
-// True for each record of the entry that an effect depends on; records of `other`, `end` and `operand` follow their owners.
+// True for each record of the entry that an effect depends on; records of `other`, `end` and `operand` follow their
+// owners.
 std::vector<char> live_records(std::span<const Inst> code, const Regions &);
 
 }  // namespace qd::split

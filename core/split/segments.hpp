@@ -6,9 +6,9 @@
 namespace qd::split {
 
 struct Segments {
-  std::vector<uint32_t> of;     // segment of each record, through its statement
-  std::vector<char> parallel;   // per segment
-  std::vector<Val> first;       // first record of each segment
+  std::vector<uint32_t> of;    // segment of each record, through its statement
+  std::vector<char> parallel;  // per segment
+  std::vector<Val> first;      // first record of each segment
 };
 Segments segments_of(std::span<const Inst> code, const Regions &);
 

@@ -1,5 +1,5 @@
-// split.cpp: the order of the steps, and the plan: who is bound to what. Scratch memory is laid out here: every value and
-// variable has its own place, those that loops update on a cache line of their own.
+// split.cpp: the order of the steps, and the plan: who is bound to what. Scratch memory is laid out here: every value
+// and variable has its own place, those that loops update on a cache line of their own.
 #include "core/split/split.hpp"
 
 #include <algorithm>
@@ -49,8 +49,11 @@ uint32_t Planner::offset_of(const Source &s) {
   uint32_t &offset = s.slot ? value_[s.index] : memory_[s.index];
   if (offset != no_offset) return offset;
   const uint32_t align = s.slot ? value_alignment : memory_alignment;
-  const uint64_t bytes = s.slot ? 8 : uint64_t(std::max(resolved_.params[s.index].count, 1u)) * ir::info(resolved_.params[s.index].type).bytes;
-  const uint64_t end = (uint64_t(plan_.scratch_bytes) + align - 1) / align * align + (s.slot ? bytes : (bytes + align - 1) / align * align);
+  const uint64_t bytes =
+      s.slot ? 8
+             : uint64_t(std::max(resolved_.params[s.index].count, 1u)) * ir::info(resolved_.params[s.index].type).bytes;
+  const uint64_t end = (uint64_t(plan_.scratch_bytes) + align - 1) / align * align +
+                       (s.slot ? bytes : (bytes + align - 1) / align * align);
   if (end > 1u << 30)
     throw Error(Kind::compilation, "kernel " + plan_.name + ": its kernel-scope arrays need " + std::to_string(end) +
                                        " bytes of scratch memory, more than 1 GiB; use a field or an ndarray instead");
@@ -67,7 +70,8 @@ void Planner::bind(Task &t, const ir::Unit &task, const std::vector<Source> &sou
     const uint32_t n = ir::words(task.params[i]);
     if (s.slot || s.index >= kernel_.params.size()) {
       t.scratch.push_back({to, offset_of(s)});
-    } else if (!t.words.empty() && t.words.back().to + t.words.back().count == to && t.words.back().from + t.words.back().count == word_[s.index]) {
+    } else if (!t.words.empty() && t.words.back().to + t.words.back().count == to &&
+               t.words.back().from + t.words.back().count == word_[s.index]) {
       t.words.back().count += n;
     } else {
       t.words.push_back({to, word_[s.index], n});

@@ -1,6 +1,7 @@
-// split.hpp: cuts a kernel into tasks. The cut is made first and each task is brought into canonical form afterwards, so
-// nothing is hoisted, shared or numbered across a cut, and the bytes of a task are the same wherever it stands. What crosses
-// a cut and has an effect behind it travels through scratch memory; everything else is rebuilt where it is needed.
+// split.hpp: cuts a kernel into tasks. The cut is made first and each task is brought into canonical form afterwards,
+// so nothing is hoisted, shared or numbered across a cut, and the bytes of a task are the same wherever it stands. What
+// crosses a cut and has an effect behind it travels through scratch memory; everything else is rebuilt where it is
+// needed.
 #pragma once
 #include "core/ir/func.hpp"
 #include "core/split/plan.hpp"

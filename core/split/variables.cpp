@@ -1,6 +1,6 @@
-// variables.cpp: kernel-scope variables and arrays, which no task could see. One that a parallel loop writes becomes scratch
-// memory. Any other variable becomes values: outside of control flow its current value is simply known, and a serial
-// region that assigns it gets a variable of its own, begun with the value before and read once behind it.
+// variables.cpp: kernel-scope variables and arrays, which no task could see. One that a parallel loop writes becomes
+// scratch memory. Any other variable becomes values: outside of control flow its current value is simply known, and a
+// serial region that assigns it gets a variable of its own, begun with the value before and read once behind it.
 #include <algorithm>
 
 #include "core/split/accumulate.hpp"
@@ -21,9 +21,18 @@ constexpr uint32_t unrolled_zeros = 16;  // arrays up to this length are cleared
 class Resolver {
  public:
   explicit Resolver(const ir::Unit &u)
-      : u_(u), code_(u.code()), r_(regions_of(code_)), s_(segments_of(code_, r_)), accumulations_(find_accumulations(code_, r_)),
-        home_(code_.size()), param_(code_.size(), no_val), now_(code_.size(), no_val), inner_(code_.size(), no_val), map_(code_.size(), no_val),
-        assigned_in_(code_.size()), functions_(b_, u, [](uint32_t k) { return k; }) {}
+      : u_(u),
+        code_(u.code()),
+        r_(regions_of(code_)),
+        s_(segments_of(code_, r_)),
+        accumulations_(find_accumulations(code_, r_)),
+        home_(code_.size()),
+        param_(code_.size(), no_val),
+        now_(code_.size(), no_val),
+        inner_(code_.size(), no_val),
+        map_(code_.size(), no_val),
+        assigned_in_(code_.size()),
+        functions_(b_, u, [](uint32_t k) { return k; }) {}
 
   ir::Unit run();
 
@@ -76,10 +85,12 @@ void Resolver::choose_homes() {
 }
 
 void Resolver::declare_params() {
-  for (size_t i = 0; i < u_.params.size(); ++i) b_.param(u_.params[i], i < u_.debug.params.size() ? u_.debug.params[i] : std::string());
+  for (size_t i = 0; i < u_.params.size(); ++i)
+    b_.param(u_.params[i], i < u_.debug.params.size() ? u_.debug.params[i] : std::string());
   for (Val id = 0; id < code_.size(); ++id)
     if (home_[id] == Home::scratch)
-      param_[id] = b_.param({QD_PARAM_BUFFER, code_[id].type, 0, QD_ALIAS_SCRATCH, code_[id].op == Op::array ? std::max(code_[id].arg[0], 1u) : 1u});
+      param_[id] = b_.param({QD_PARAM_BUFFER, code_[id].type, 0, QD_ALIAS_SCRATCH,
+                             code_[id].op == Op::array ? std::max(code_[id].arg[0], 1u) : 1u});
 }
 
 void Resolver::clear_array(Val id) {
@@ -144,7 +155,9 @@ void Resolver::copy(Val id) {
   if (id == statement)
     for (Val h : assigned_in_[id]) inner_[h] = b_.emit(Op::var, Type::none, {now_[h], 0, 0});
   if (!copy_variable(id) && !copy_scratch(id))
-    map_[id] = copy_record(b_, in, {[&](Val v) { return map_[v]; }, [](uint32_t p) { return p; }, [&](uint32_t f) { return functions_.number(f); }});
+    map_[id] = copy_record(b_, in,
+                           {[&](Val v) { return map_[v]; }, [](uint32_t p) { return p; },
+                            [&](uint32_t f) { return functions_.number(f); }});
   if (in.op == Op::end && r_.parent[id] == no_val)
     for (Val h : assigned_in_[statement]) now_[h] = b_.emit(Op::get, Type::none, {inner_[h], 0, 0}), inner_[h] = no_val;
 }

@@ -133,9 +133,13 @@ TEST(Compiler, DamagedEntryIsAMiss) {
       return e;
     }
     std::optional<cache::Info> stat(const cache::Key &k) override { return inner->stat(k); }
-    void put(const cache::Key &k, const cache::Blob &b, const std::vector<cache::Component> &c) override { inner->put(k, b, c); }
+    void put(const cache::Key &k, const cache::Blob &b, const std::vector<cache::Component> &c) override {
+      inner->put(k, b, c);
+    }
     void drop(const cache::Key &k) override { inner->drop(k); }
-    std::unique_ptr<cache::Claim> claim(const cache::Key &k, const std::function<bool()> &f) override { return inner->claim(k, f); }
+    std::unique_ptr<cache::Claim> claim(const cache::Key &k, const std::function<bool()> &f) override {
+      return inner->claim(k, f);
+    }
   };
   auto damaging = std::make_shared<Damaging>();
   damaging->inner = rig.store;
@@ -220,9 +224,7 @@ TEST(Compiler, InterruptStopsWhatRunsAndNotWhatComesLater) {
   try {
     compiler.compile(ir::parse(loops(3)));
     FAIL() << "expected an interruption";
-  } catch (const Error &e) {
-    EXPECT_EQ(int(e.kind), int(Kind::interrupted));
-  }
+  } catch (const Error &e) { EXPECT_EQ(int(e.kind), int(Kind::interrupted)); }
   EXPECT_EQ(rig.backend->compiles, 1);
   rig.backend->while_compiling = nullptr;
   EXPECT_EQ(compiler.compile(ir::parse(loops(3)))->observations().tasks_hit, 1) << "what was finished is kept";

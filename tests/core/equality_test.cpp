@@ -1,6 +1,6 @@
-// equality_test.cpp: kernels whose split would be wrong if anything were recomputed, hoisted or assumed apart (spec/caching.md
-// 4), run on the reference plugin as a whole and per offload, with distinct and with aliased arrays. Expectations are computed by
-// hand here, statement by statement in source order.
+// equality_test.cpp: kernels whose split would be wrong if anything were recomputed, hoisted or assumed apart
+// (spec/caching.md 4), run on the reference plugin as a whole and per offload, with distinct and with aliased arrays.
+// Expectations are computed by hand here, statement by statement in source order.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -200,4 +200,5 @@ TEST_P(Equality, KernelsOutliveTheirContext) {
   EXPECT_THROW(e->launch(words.data()), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, Equality, testing::Values(0, 1), [](const auto &info) { return info.param ? "PerOffload" : "WholeKernel"; });
+INSTANTIATE_TEST_SUITE_P(Modes, Equality, testing::Values(0, 1),
+                         [](const auto &info) { return info.param ? "PerOffload" : "WholeKernel"; });

@@ -1,5 +1,5 @@
-// fake_backend.hpp: a backend without a device for tests of the compiler and of launches. "Code" is the text of the request;
-// it counts what it is asked for, fails on request, and keeps the launches it was given.
+// fake_backend.hpp: a backend without a device for tests of the compiler and of launches. "Code" is the text of the
+// request; it counts what it is asked for, fails on request, and keeps the launches it was given.
 #pragma once
 #include <atomic>
 #include <cstring>
@@ -21,8 +21,12 @@ class FakeBuffer final : public Buffer {
   uint64_t address() const override { return uint64_t(reinterpret_cast<uintptr_t>(bytes_.data())); }
   void *host() const override { return const_cast<uint64_t *>(bytes_.data()); }
   uint64_t size() const override { return size_; }
-  void copy_in(uint64_t offset, const void *src, uint64_t n) override { std::memcpy(static_cast<char *>(host()) + offset, src, n); }
-  void copy_out(uint64_t offset, void *dst, uint64_t n) const override { std::memcpy(dst, static_cast<char *>(host()) + offset, n); }
+  void copy_in(uint64_t offset, const void *src, uint64_t n) override {
+    std::memcpy(static_cast<char *>(host()) + offset, src, n);
+  }
+  void copy_out(uint64_t offset, void *dst, uint64_t n) const override {
+    std::memcpy(dst, static_cast<char *>(host()) + offset, n);
+  }
   void fill(uint64_t, uint64_t, uint64_t, uint32_t) override {}
 
  private:
@@ -41,10 +45,11 @@ struct Launched {
 class FakeBackend final : public compile::Backend {
  public:
   compile::BackendInfo facts;
-  std::atomic<int> compiles{0}, compiled_tasks{0}, finishes{0}, loads{0}, modules_alive{0}, buffers_alive{0}, launch_calls{0};
-  std::atomic<int> fail_load_number{-1};   // counted from 0: that load throws
+  std::atomic<int> compiles{0}, compiled_tasks{0}, finishes{0}, loads{0}, modules_alive{0}, buffers_alive{0},
+      launch_calls{0};
+  std::atomic<int> fail_load_number{-1};  // counted from 0: that load throws
   int load_status = QDB_E_DEVICE_MEMORY;
-  std::set<std::string> refused;           // loads of artifacts that begin so are answered QDB_E_ARTIFACT
+  std::set<std::string> refused;  // loads of artifacts that begin so are answered QDB_E_ARTIFACT
   std::function<void(const compile::Request &)> while_compiling;
   std::vector<Launched> launched;
   bool keep_launches = true;
@@ -106,8 +111,12 @@ class FakeBackend final : public compile::Backend {
     const std::lock_guard lock(mutex_);
     for (uint32_t i = 0; i < n; ++i) {
       const auto *words = static_cast<const uint64_t *>(l[i].args);
-      launched.push_back({*reinterpret_cast<const std::string *>(l[i].entry), {words, words + l[i].arg_bytes / 8}, l[i].begin, l[i].end,
-                          l[i].task_ordinal, l[i].flags});
+      launched.push_back({*reinterpret_cast<const std::string *>(l[i].entry),
+                          {words, words + l[i].arg_bytes / 8},
+                          l[i].begin,
+                          l[i].end,
+                          l[i].task_ordinal,
+                          l[i].flags});
     }
   }
 
@@ -120,9 +129,9 @@ inline std::string loops(int n, int base = 0, const std::string &name = "loops")
   std::string s = "func @" + name + "($x: field f32, $n: i32) {\n  %z = const.i32 0\n  %n = arg.i32 $n\n";
   for (int k = 0; k < n; ++k) {
     const std::string at = std::to_string(k);
-    s += "  operand %z, %n\n  parallel.i32 1, 0 {\n    %i" + at + " = axis.i32 0\n    %c" + at + " = const.f32 " + std::to_string(base + k) +
-         ".25\n    %v" + at + " = load.f32 $x, %i" + at + "\n    %s" + at + " = add.f32 %v" + at + ", %c" + at + "\n    store $x, %i" + at +
-         ", %s" + at + "\n  }\n";
+    s += "  operand %z, %n\n  parallel.i32 1, 0 {\n    %i" + at + " = axis.i32 0\n    %c" + at + " = const.f32 " +
+         std::to_string(base + k) + ".25\n    %v" + at + " = load.f32 $x, %i" + at + "\n    %s" + at + " = add.f32 %v" +
+         at + ", %c" + at + "\n    store $x, %i" + at + ", %s" + at + "\n  }\n";
   }
   return s + "}\n";
 }

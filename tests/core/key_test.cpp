@@ -58,7 +58,7 @@ TEST(Key, EveryOptionThatChangesCodeAndNoOther) {
 #define None EXPECT_EQ
 #define Code EXPECT_NE
 #define Finish EXPECT_EQ
-#define OPTION(name, type, initial, changes, doc) \
+#define OPTION(name, type, initial, changes, doc)                           \
   changes(key({task("a")}, backend(), {{#name, "77"}}), original) << #name; \
   EXPECT_EQ(key({task("a")}, backend(), {{#name, #initial}}), original) << #name << ": the default written out";
 #include "qd/options.def"

@@ -20,7 +20,8 @@ struct Rig {
   std::unique_ptr<compile::Compiler> compiler;
   std::shared_ptr<Executable> build(const std::string &text) {
     if (!compiler)
-      compiler = std::make_unique<compile::Compiler>(backend, cache::make_memory_store(1 << 20), std::make_shared<ThreadPool>(1), config);
+      compiler = std::make_unique<compile::Compiler>(backend, cache::make_memory_store(1 << 20),
+                                                     std::make_shared<ThreadPool>(1), config);
     return compiler->compile(ir::parse(text));
   }
 };
@@ -115,7 +116,10 @@ TEST(Launch, ReportsAreMappedToTheKernelsSites) {
   EXPECT_EQ(l[1].flags, QDB_LAUNCH_REPORTS) << "asks whether the task before it failed";
   EXPECT_FALSE(e->has_reports());
   auto *h = reinterpret_cast<QdReportHeader *>(l[0].words[QD_ARG_REPORT]);
-  struct { QdReportRecord r; uint64_t value; } record{{0, 0, 3, 1, 0}, 3};
+  struct {
+    QdReportRecord r;
+    uint64_t value;
+  } record{{0, 0, 3, 1, 0}, 3};
   std::memcpy(h + 1, &record, sizeof record);
   h->used = sizeof record;
   h->failed = 1;

@@ -1,5 +1,6 @@
-// digest_test.cpp: the promise of the split (decisions 1): an edit of one construct changes the identity of that construct and
-// of nothing else. A kernel of 16 loops with values carried from loop to loop is edited everywhere, and digests are compared.
+// digest_test.cpp: the promise of the split (decisions 1): an edit of one construct changes the identity of that
+// construct and of nothing else. A kernel of 16 loops with values carried from loop to loop is edited everywhere, and
+// digests are compared.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ struct Shape {
 
 // Loop k adds what was loaded before it and before its predecessor; the last statement uses all that was loaded.
 std::string text(const std::vector<Loop> &loops, const Shape &shape = {}) {
-  std::string s = "func @" + shape.name + "(" + (shape.extra_param ? "$u: field f64, $w: i32, " : "") + "$x: buf f32 1, $y: buf f32 1, $n: i32) {\n";
+  std::string s = "func @" + shape.name + "(" + (shape.extra_param ? "$u: field f64, $w: i32, " : "") +
+                  "$x: buf f32 1, $y: buf f32 1, $n: i32) {\n";
   s += "  %z = const.i32 0\n  %n = arg.i32 $n\n";
   std::string previous, all;
   int k = 0;
@@ -34,10 +36,12 @@ std::string text(const std::vector<Loop> &loops, const Shape &shape = {}) {
     const std::string id = std::to_string(l.constant), at = std::to_string(k++);
     std::string own;
     if (l.loads) {
-      s += "  %c" + id + " = const.i32 " + std::to_string(100 + l.constant) + "\n  %s" + id + " = load.f32 $x, %c" + id + "\n";
+      s += "  %c" + id + " = const.i32 " + std::to_string(100 + l.constant) + "\n  %s" + id + " = load.f32 $x, %c" +
+           id + "\n";
       own = "%s" + id;
     }
-    s += "  operand %z, %n\n  parallel.i32 1, 0 {\n    %i" + at + " = axis.i32 0\n    %k" + at + " = const.f32 " + id + ".5\n";
+    s += "  operand %z, %n\n  parallel.i32 1, 0 {\n    %i" + at + " = axis.i32 0\n    %k" + at + " = const.f32 " + id +
+         ".5\n";
     s += "    %l" + at + " = load.f32 $y, %i" + at + "\n    %a" + at + " = mul.f32 %l" + at + ", %k" + at + "\n";
     std::string value = "%a" + at;
     if (!previous.empty()) s += "    %b" + at + " = add.f32 " + value + ", " + previous + "\n", value = "%b" + at;
@@ -120,10 +124,12 @@ TEST(Digests, NamesAndUnrelatedParametersPlayNoPart) {
 
 // A pure value of depth 0 that an earlier sibling happens to share must not show in the task that uses it.
 TEST(Digests, SharingWithASiblingDoesNotShow) {
-  const std::string head = "func @f($x: buf f32 1, $y: buf f32 1, $n: i32) {\n  %z = const.i32 0\n  %n = arg.i32 $n\n  %one = const.i32 1\n";
+  const std::string head =
+      "func @f($x: buf f32 1, $y: buf f32 1, $n: i32) {\n  %z = const.i32 0\n  %n = arg.i32 $n\n  %one = const.i32 1\n";
   const auto loop = [](const std::string &buffer, const std::string &k, const std::string &offset) {
-    return "  operand %z, %n\n  parallel.i32 1, 0 {\n    %i" + k + " = axis.i32 0\n    %j" + k + " = add.i32 %i" + k + ", " + offset +
-           "\n    %v" + k + " = load.f32 " + buffer + ", %j" + k + "\n    store $y, %i" + k + ", %v" + k + "\n  }\n";
+    return "  operand %z, %n\n  parallel.i32 1, 0 {\n    %i" + k + " = axis.i32 0\n    %j" + k + " = add.i32 %i" + k +
+           ", " + offset + "\n    %v" + k + " = load.f32 " + buffer + ", %j" + k + "\n    store $y, %i" + k + ", %v" +
+           k + "\n  }\n";
   };
   const std::string m = "  %m = add.i32 %n, %one\n";
   const Digests alone = digests(head + m + loop("$x", "b", "%m") + "}\n");

@@ -1,5 +1,6 @@
-// split_files.cpp: each file of kir/ is a kernel, a line `---`, and what the split makes of it: the tasks with a line each on
-// extent and bindings. `split_files --update FOLDER` rewrites the part below the line; the difference is reviewed.
+// split_files.cpp: each file of kir/ is a kernel, a line `---`, and what the split makes of it: the tasks with a line
+// each on extent and bindings. `split_files --update FOLDER` rewrites the part below the line; the difference is
+// reviewed.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -30,7 +31,8 @@ std::string describe(const split::Plan &plan) {
   std::ostringstream out;
   for (const split::Task &t : plan.tasks) {
     out << "; " << (t.parallel ? "parallel" : "serial") << ", positions: " << extent_text(t.extent);
-    for (const auto &m : t.words) out << ", word " << m.to << " <- " << m.from << (m.count > 1 ? " x" + std::to_string(m.count) : "");
+    for (const auto &m : t.words)
+      out << ", word " << m.to << " <- " << m.from << (m.count > 1 ? " x" + std::to_string(m.count) : "");
     for (const auto &m : t.scratch) out << ", word " << m.to << " <- scratch " << m.offset;
     if (t.reports) out << (t.fails ? ", may fail" : ", reports");
     ir::Unit u = ir::from_wire(t.bytes);
@@ -51,11 +53,10 @@ int check(const std::filesystem::path &path, bool update) {
     if (const auto fault = ir::verify(u)) throw Error(Kind::internal, "kernel: " + fault->message);
     const split::Plan plan = split::split(u);
     for (const split::Task &t : plan.tasks)
-      if (const auto fault = ir::verify(ir::from_wire(t.bytes))) throw Error(Kind::internal, t.name + ": " + fault->message);
+      if (const auto fault = ir::verify(ir::from_wire(t.bytes)))
+        throw Error(Kind::internal, t.name + ": " + fault->message);
     found = describe(plan);
-  } catch (const std::exception &e) {
-    found = std::string("error: ") + e.what() + "\n";
-  }
+  } catch (const std::exception &e) { found = std::string("error: ") + e.what() + "\n"; }
   if (found == expected) return 0;
   if (update) {
     std::ofstream(path) << kernel << "\n---\n" << found;
