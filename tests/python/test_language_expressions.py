@@ -85,7 +85,7 @@ ROWS = [
     # math
     ("qd.sqrt(a) + qd.rsqrt(b)", F64, (9.0, 4.0), "qd.f64", 3.5),
     ("qd.floor(a) + qd.ceil(b)", F64, (1.7, 1.2), "qd.f64", 3.0),
-    ("qd.round(a)", F64, (2.5, 0.0), "qd.f64", 2.0),
+    ("qd.round(a)", F64, (2.5, 0.0), "qd.f64", 3.0),
     ("qd.floor(a, qd.i32)", F64, (-1.5, 0.0), "qd.i32", -2),
     ("qd.sin(a) ** 2 + qd.cos(a) ** 2", F64, (0.7, 0.0), "qd.f64", 1.0),
     ("qd.exp(qd.log(a))", F64, (3.0, 0.0), "qd.f64", 3.0),

@@ -92,7 +92,7 @@ def test_bounds(init, option, statement, message):
     k = load(text, f=f)["k"]
     with pytest.raises(qd.QuadrantsAssertionError) as caught:
         k(a, b, 5)
-    assert message in str(caught.value) and "kernel=k" in str(caught.value) and "line 4, in k" in str(caught.value)
+    assert message in str(caught.value) and "kernel=k" in str(caught.value) and f"line {4 + statement.count(chr(10))}, in k" in str(caught.value)
     assert whole[:5].tolist() == [100, 101, 102, 103, 104] and whole[10:].tolist() == [110, 111, 112, 113, 114]
 
 
@@ -125,3 +125,31 @@ def test_the_runtime_lives_on(init):
             with pytest.raises(RuntimeError):
                 k(a, n)
     assert a.tolist() == [0, 1, 1]
+
+
+OVERFLOWS = [
+    ("a + b", "i32", (2**31 - 1, 1), "Addition"),
+    ("a + b", "i32", (2**30, 1), None),
+    ("a + b", "u32", (2**32 - 1, 1), "Addition"),
+    ("a - b", "i64", (-(2**63), 1), "Subtraction"),
+    ("a - b", "u32", (0, 1), "Subtraction"),
+    ("a * b", "i32", (65536, 65536), "Multiplication"),
+    ("a * b", "i64", (2**40, 2**40), "Multiplication"),
+    ("a * b", "i64", (2**30, 2**30), None),
+    ("a << b", "i32", (1, 31), "Shift left"),
+    ("a << b", "i32", (1, 30), None),
+]
+
+
+@pytest.mark.parametrize("expression, dtype, args, word", OVERFLOWS)
+def test_overflow_is_printed(init, capfd, expression, dtype, args, word):
+    text = f"@qd.kernel\ndef k(a: qd.{dtype}, b: qd.{dtype}) -> qd.{dtype}:\n    return {expression}\n"
+    init(debug=True)
+    k = load(text)["k"]
+    capfd.readouterr()
+    k(*args)
+    out = capfd.readouterr().out
+    if word is None:
+        assert out == ""
+    else:
+        assert out.startswith(f"{word} overflow detected in File ") and "line 3, in k:" in out and expression in out

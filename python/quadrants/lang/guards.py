@@ -81,6 +81,8 @@ def _too_large(what):
 
 
 def is_container(x) -> bool:
+    if isinstance(x, tuple):
+        return any(is_container(e) for e in x)
     return isinstance(x, (list, dict, set, np.ndarray, _matrix()))
 
 

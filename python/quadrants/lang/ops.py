@@ -7,8 +7,6 @@ they work on numbers and on Python-scope vectors and matrices where that makes s
 import math as _math
 import operator as _operator
 
-import numpy as _np
-
 from quadrants.lang.exception import QuadrantsSyntaxError
 from quadrants.lang.static import one, zero
 
@@ -99,9 +97,13 @@ def _rounding(name, on_number, doc):
     return function
 
 
+def _round_half_away(x):
+    return _math.copysign(_math.floor(_math.fabs(x) + 0.5), x)
+
+
 floor = _rounding("floor", lambda x: float(_math.floor(x)), "Largest whole number not above x, as a real.")
 ceil = _rounding("ceil", lambda x: float(_math.ceil(x)), "Smallest whole number not below x, as a real.")
-round = _rounding("round", lambda x: float(_np.round(x)), "Nearest whole number, ties to even, as a real.")
+round = _rounding("round", _round_half_away, "Nearest whole number, halves away from zero, as a real.")
 
 _max2 = _binary("max", lambda x, y: x if x >= y else y, "Larger of two.")
 _min2 = _binary("min", lambda x, y: x if x <= y else y, "Smaller of two.")

@@ -189,7 +189,7 @@ def call_python(w, node, target):
                 f"Did you mean to use `qd.{name}` instead of `{module.split('.')[0]}.{name}`?"
             )
         return w.wrap(target(*args, **kwargs))
-    if not w.static and not isinstance(target, types.BuiltinMethodType) and target not in _QUIET:
+    if not w.static and module.split(".")[0] != "quadrants" and not isinstance(target, types.BuiltinMethodType) and target not in _QUIET:
         warnings.warn_explicit(
             f'Calling non-quadrants function "{getattr(target, "__name__", target)}". Scope inside the function is not '
             "processed by the Quadrants AST transformer. The function may not work as expected. Proceed with caution!",

@@ -169,8 +169,8 @@ def _parameter(w, kernel, plan, k, name, annotation, value):
     if isinstance(annotation, MatrixType):
         return _vector(w, plan, k, name, annotation)
     raise QuadrantsSyntaxError(
-        f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a vector
-        or " "matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
+        f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a "
+        "vector or matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
     )
 
 
@@ -181,8 +181,8 @@ def _check_number(kernel, k, name, dtype, value):
         if isinstance(value, np.ndarray) and value.ndim == 0:
             return
         raise QuadrantsRuntimeTypeError(
-            f"Argument ({k},) (type={type(value)}) cannot be converted into required type {dtype} (parameter '{name}'
-            of " f"kernel '{kernel.name}')"
+            f"Argument ({k},) (type={type(value)}) cannot be converted into required type {dtype} "
+            f"(parameter '{name}' of kernel '{kernel.name}')"
         )
 
 
@@ -196,8 +196,8 @@ def _owner(plan, kernel, value):
 def _template(w, kernel, plan, name, value):
     if isinstance(value, _native.NdarrayBase):
         raise QuadrantsRuntimeTypeError(
-            f"Ndarray shouldn't be passed in via `qd.template()`, please annotate your kernel using
-            `qd.types.ndarray(...)` " f'instead: argument "{name}" of kernel "{kernel.name}"'
+            f"Ndarray shouldn't be passed in via `qd.template()`, please annotate your kernel using "
+            f'`qd.types.ndarray(...)` instead: argument "{name}" of kernel "{kernel.name}"'
         )
     plan.append(("template", value))
     w.rec._content(value)
@@ -226,27 +226,28 @@ def _array(w, kernel, plan, k, name, annotation, value):
     where = f'argument "{name}" of kernel "{kernel.name}"'
     if found is None:
         raise QuadrantsRuntimeTypeError(
-            f"Invalid type for argument {name}, got {value!r:.80} ({_type_name(value)}); expected an ndarray or a
-            NumPy array: " f"{where}"
+            f"Invalid type for argument {name}, got {value!r:.80} ({_type_name(value)}); expected an ndarray or "
+            f"a NumPy array: {where}"
         )
     kind, d = found
     if not d["contiguous"]:
         raise ValueError(
-            f"Non contiguous numpy arrays are not supported, please call np.ascontiguousarray(arr) before passing it
-            into " f"quadrants kernel: {where} has shape {d['shape']}"
+            f"Non contiguous numpy arrays are not supported, please call np.ascontiguousarray(arr) before passing "
+            f"it into quadrants kernel: {where} has shape {d['shape']}"
         )
     if d["dtype"] is None:
         raise QuadrantsRuntimeTypeError(f"{where}: no element type of ours is {getattr(value, 'dtype', None)}")
     dtype, element = _expected_element(annotation)
     if dtype is not None and dtype is not d["dtype"]:
         raise ValueError(
-            f"Invalid value for argument {name} - required array has dtype={dtype}, but the argument has
-            dtype={d['dtype']}: {where}" )
+            f"Invalid value for argument {name} - required array has dtype={dtype}, but the argument has "
+            f"dtype={d['dtype']}: {where}"
+        )
     element, ndim = _element_shape(annotation, element, d, name, where)
     if annotation.ndim is not None and ndim != annotation.ndim:
         raise ValueError(
-            f"Invalid value for argument {name} - required array has ndim={annotation.ndim}, but the argument has
-            {ndim} " f"dimensions: {where}"
+            f"Invalid value for argument {name} - required array has ndim={annotation.ndim}, but the argument has "
+            f"{ndim} dimensions: {where}"
         )
     if annotation.needs_grad and not d["needs_grad"]:
         raise ValueError(f"Invalid value for argument {name} - required array has needs_grad=True: {where}")
@@ -274,8 +275,9 @@ def _element_shape(annotation, wanted, d, name, where):
     if d["source"] == "nd":
         if wanted is not None and tuple(wanted) != have:
             raise ValueError(
-                f"Invalid value for argument {name} - required element shape {tuple(wanted)}, but the argument has
-                {have}: {where}" )
+                f"Invalid value for argument {name} - required element shape {tuple(wanted)}, but the argument has "
+                f"{have}: {where}"
+            )
         return have, d["ndim"]
     wanted = tuple(wanted or ())
     shape = tuple(d["shape"])
@@ -283,8 +285,9 @@ def _element_shape(annotation, wanted, d, name, where):
         wanted = shape[len(shape) - annotation.element_dim :]
     if wanted and shape[len(shape) - len(wanted) :] != wanted:
         raise ValueError(
-            f"Invalid value for argument {name} - required element shape {wanted}, but the array has shape {shape}:
-            {where}" )
+            f"Invalid value for argument {name} - required element shape {wanted}, but the array has shape "
+            f"{shape}: {where}"
+        )
     return wanted, len(shape) - len(wanted)
 
 

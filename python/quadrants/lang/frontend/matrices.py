@@ -1,6 +1,4 @@
-"""Vectors and matrices inside kernels: construction, indexing, products, methods, class constructors (`Matrix.zero`
-…).
-"""
+"""Vectors and matrices inside kernels: construction, indexing, products, methods, class constructors."""
 
 from quadrants._native import DataType, Value
 from quadrants.lang.elementwise import binary, cast, map1, map_all, reduce, unary
@@ -222,9 +220,8 @@ def cross(w, x, y):
     y = from_nested(w, y) if type(y) in (list, tuple) else y
     if x.ndim != 1 or type(y) not in MATRICES or y.ndim != 1 or x.n != y.n or x.n not in (2, 3):
         raise QuadrantsTypeError(
-            f"Cross product is only supported between pairs of 2D/3D vectors, got '{describe(w, x)}' and '{
-                describe(w, y)
-            }'"
+            "Cross product is only supported between pairs of 2D/3D vectors, got "
+            f"'{describe(w, x)}' and '{describe(w, y)}'"
         )
     p, q = x.data, y.data
 
@@ -350,11 +347,12 @@ def element_dtype_of(w, place):
 
 
 METHODS = {
-    "dot": dot, "cross": cross, "outer_product": outer_product, "norm": norm, "norm_inv": norm_inv, "norm_sqr":
-    norm_sqr, "normalized": normalized, "trace": trace, "determinant": determinant, "inverse": inverse, "transpose":
-    transpose, "frobenius_inner": frobenius_inner, "sum": lambda w, x: reduce(w, x, "add"), "max": lambda w, x:
-    reduce(w, x, "max"), "min": lambda w, x: reduce(w, x, "min"), "any": lambda w, x: _truths(w, x, "any"),
-    "all": lambda w, x: _truths(w, x, "all"), "cast": lambda w, x, dtype: cast(w, x, cook_dtype(dtype)),
+    "dot": dot, "cross": cross, "outer_product": outer_product, "norm": norm, "norm_inv": norm_inv,
+    "norm_sqr": norm_sqr, "normalized": normalized, "trace": trace, "determinant": determinant, "inverse": inverse,
+    "transpose": transpose, "frobenius_inner": frobenius_inner, "sum": lambda w, x: reduce(w, x, "add"),
+    "max": lambda w, x: reduce(w, x, "max"), "min": lambda w, x: reduce(w, x, "min"),
+    "any": lambda w, x: _truths(w, x, "any"), "all": lambda w, x: _truths(w, x, "all"),
+    "cast": lambda w, x, dtype: cast(w, x, cook_dtype(dtype)),
     "get_shape": lambda w, x: (x.n,) if x.ndim == 1 else (x.n, x.m), "to_list": lambda w, x: to_list(w, x),
 }  # fmt: skip
 

@@ -10,8 +10,6 @@ import linecache
 
 from quadrants.lang.exception import QuadrantsSyntaxError
 
-_OPENERS = ('"""', "'''")
-
 
 class Source:
     """Text and syntax tree of one function, with what a scan of its statements tells about its names."""
@@ -29,9 +27,9 @@ class Source:
         if len(lines) < self.first:
             self.lines, self.indent = [], 0
             self.missing = (
-                f'The source code of "{self.name}" is not available ({self.file}, line {self.first}): Quadrants
-                compiles ' "the text of a function. Put it into a .py file or a notebook cell, or register the text in
-                linecache " "under the name it was compiled with."
+                f'The source code of "{self.name}" is not available ({self.file}, line {self.first}): Quadrants '
+                "compiles the text of a function. Put it into a .py file or a notebook cell, or register the text in "
+                "linecache under the name it was compiled with."
             )
             return
         self.indent = len(lines[self.first - 1]) - len(lines[self.first - 1].lstrip())
@@ -59,8 +57,8 @@ class Source:
         node = body[0]
         if type(node) is not ast.FunctionDef:
             raise QuadrantsSyntaxError(
-                f'"{self.name}" ({self.file}, line {self.first}) is a {type(node).__name__}: only functions written
-                with ' "`def` can be kernels or helpers."
+                f'"{self.name}" ({self.file}, line {self.first}) is a {type(node).__name__}: only functions '
+                "written with `def` can be kernels or helpers."
             )
         return node
 

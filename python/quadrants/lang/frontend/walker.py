@@ -13,7 +13,7 @@ import numpy as np
 from quadrants import _native
 from quadrants._native import Builder, Value
 from quadrants.lang.exception import QuadrantsNameError, QuadrantsTypeError
-from quadrants.lang.frontend import access, errors, reports
+from quadrants.lang.frontend import access, errors, overflow, reports
 from quadrants.lang.guards import Recorder
 from quadrants.lang.static import ndrange
 from quadrants.lang.values import Mat, make
@@ -52,6 +52,8 @@ class Walker:
         self.bin_name = _BINARY
         self.cmp = {k: self.op[n] for k, n in _COMPARE.items()}
         self.cmp_name = _COMPARE
+        if self.debug:
+            overflow.install(self)
         self.rec = Recorder()
         self.words, self.sites, self.locked = [], [], []
         self.accs, self.keep = {}, []
