@@ -1,6 +1,6 @@
-// analysis.cpp: see analysis.hpp. Reachability and liveness come first, so that nothing that is dropped can have a say in how
-// the rest is numbered; then keys; then places, each found from the uses of a value and never from where it was written,
-// except that a value written inside an arm of a `when` stays there.
+// analysis.cpp: see analysis.hpp. Reachability and liveness come first, so that nothing that is dropped can have a say
+// in how the rest is numbered; then keys; then places, each found from the uses of a value and never from where it was
+// written, except that a value written inside an arm of a `when` stays there.
 #include "core/ir/analysis.hpp"
 
 #include <algorithm>
@@ -78,8 +78,8 @@ void Analysis::mark(Val v, std::vector<Val> &work) {
   work.push_back(v);
 }
 
-// A variable is needed when it is read, and then so is every write to it; a region is needed for the effects in it, and then
-// so is every `leave` that ends it early.
+// A variable is needed when it is read, and then so is every write to it; a region is needed for the effects in it, and
+// then so is every `leave` that ends it early.
 void Analysis::mark_live() {
   std::vector<Val> work;
   for (Val v = 0; v < f.code.size(); ++v) {
@@ -188,7 +188,8 @@ void Analysis::find_homes() {
   }
 }
 
-// From the innermost region that holds all uses, outward past the outermost repeating region that the value does not need.
+// From the innermost region that holds all uses, outward past the outermost repeating region that the value does not
+// need.
 void Analysis::find_places() {
   std::vector<char> used(f.code.size(), 0);
   place_.assign(f.code.size(), no_val);
@@ -209,7 +210,8 @@ void Analysis::find_places() {
   }
 }
 
-// Puts v behind the values that are to be written before `effect`, or before the region of v's place that holds `effect`.
+// Puts v behind the values that are to be written before `effect`, or before the region of v's place that holds
+// `effect`.
 void Analysis::attach(Val v, Val effect) {
   Val before = effect;
   for (Val r = region[effect]; r != place_[v]; r = region[r]) before = head[r];
@@ -250,7 +252,8 @@ void Analysis::place() {
   for (auto *v : {&first_pure, &next_pure, &last_pure_}) v->assign(f.code.size(), no_val);
   visited_.assign(f.code.size(), 0);
   for (Val v = 0; v < f.code.size(); ++v)
-    if (live[v] && !is_pure(f.code[v].op) && f.code[v].op != Op::operand) each_operand(v, [&](Val a, uint32_t) { demand(a, v); });
+    if (live[v] && !is_pure(f.code[v].op) && f.code[v].op != Op::operand)
+      each_operand(v, [&](Val a, uint32_t) { demand(a, v); });
 }
 
 }  // namespace qd::ir

@@ -1,6 +1,7 @@
-// analysis.hpp: what canonical() must know of one function before it writes it anew: which records have a use, what a value
-// is apart from its number, and where it belongs. Everything is one array per fact, indexed by record, filled by forward or
-// backward sweeps, so the cost is linear in the code (times the nesting depth where regions are climbed). Private to core/ir.
+// analysis.hpp: what canonical() must know of one function before it writes it anew: which records have a use, what a
+// value is apart from its number, and where it belongs. Everything is one array per fact, indexed by record, filled by
+// forward or backward sweeps, so the cost is linear in the code (times the nesting depth where regions are climbed).
+// Private to core/ir.
 #pragma once
 #include "core/ir/func.hpp"
 
@@ -33,19 +34,21 @@ struct Analysis {
   Val end_of_chain(Val v) const;
   // Operands of v that are records: those of its `operand` records first, then its own. `use(value, position)`; the
   // operands of a commutative operation share a position and come in the order of their keys.
-  template <class F> void each_operand(Val v, F use) const;
+  template <class F>
+  void each_operand(Val v, F use) const;
   uint32_t taken(Val v) const;  // number of `operand` records in front of v
 
   const Func &f;
   std::vector<char> live, unreachable;
   std::vector<char> decided;  // a `when` of a constant: the arm that runs stands in its place
   std::vector<Val> region;    // opener of the region that a record stands in, no_val at the top
-  std::vector<Val> head;      // of a closer: the first opener of the region (of `other` too: its `when`); of all else: itself
-  std::vector<Val> twin;      // of a leaf: the first live leaf that is equal; of all else: itself
+  std::vector<Val>
+      head;  // of a closer: the first opener of the region (of `other` too: its `when`); of all else: itself
+  std::vector<Val> twin;           // of a leaf: the first live leaf that is equal; of all else: itself
   std::vector<uint32_t> sequence;  // of a live record with an effect: how many such stand before it
   std::vector<uint64_t> key;
-  std::vector<Val> first_pure;     // of a record with an effect: the first pure value to be written right before it
-  std::vector<Val> next_pure;      // of a pure value: the one to be written after it
+  std::vector<Val> first_pure;  // of a record with an effect: the first pure value to be written right before it
+  std::vector<Val> next_pure;   // of a pure value: the one to be written after it
 
  private:
   void scan();
@@ -59,17 +62,18 @@ struct Analysis {
   uint32_t depth(Val r) const { return r == no_val ? 0 : depth_[r]; }
   Val common(Val a, Val b) const;
 
-  std::vector<uint32_t> depth_;    // of an opener's body
-  std::vector<Val> barrier_;       // innermost arm of a `when` around a record
-  std::vector<Val> parallel_;      // the enclosing parallel
+  std::vector<uint32_t> depth_;            // of an opener's body
+  std::vector<Val> barrier_;               // innermost arm of a `when` around a record
+  std::vector<Val> parallel_;              // the enclosing parallel
   std::vector<Val> first_dep_, next_dep_;  // writers of a variable or array, leaves of a label: live when it is
-  std::vector<Val> home_;          // outermost region where a value can stand
-  std::vector<Val> place_;         // region where it will stand
+  std::vector<Val> home_;                  // outermost region where a value can stand
+  std::vector<Val> place_;                 // region where it will stand
   std::vector<Val> last_pure_;
   std::vector<char> visited_;
 };
 
-template <class F> void Analysis::each_operand(Val v, F use) const {
+template <class F>
+void Analysis::each_operand(Val v, F use) const {
   const OpInfo &o = info(f.code[v].op);
   uint32_t position = 4;
   if (o.flags & Takes)

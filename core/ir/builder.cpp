@@ -1,6 +1,7 @@
-// builder.cpp: appending records. Equal pure values are found through one open-addressing table per function whose slots hold
-// value numbers; the records are the keys. Closing a region forgets what was made in it by emptying slots in the reverse order
-// of filling them, which leaves a linear-probing table exactly as it was when the region opened: no tombstones, no copies.
+// builder.cpp: appending records. Equal pure values are found through one open-addressing table per function whose
+// slots hold value numbers; the records are the keys. Closing a region forgets what was made in it by emptying slots in
+// the reverse order of filling them, which leaves a linear-probing table exactly as it was when the region opened: no
+// tombstones, no copies.
 #include "core/ir/builder.hpp"
 
 #include <algorithm>
@@ -97,8 +98,8 @@ Val Builder::State::share(const Inst &i) {
   return v;
 }
 
-// Scopes of the sharing table, and the end of what is known of variables: a body may run again or not at all. Entering a
-// `when` or `block` keeps it, because nothing else leads there.
+// Scopes of the sharing table, and the end of what is known of variables: a body may run again or not at all. Entering
+// a `when` or `block` keeps it, because nothing else leads there.
 void Builder::State::enter_region(Op op) {
   Growing &g = grow();
   const auto flags = info(op).flags;
@@ -111,9 +112,10 @@ void Builder::State::enter_region(Op op) {
   if (op != Op::when && op != Op::block) ++g.epoch;
 }
 
-// Remembers what was assigned to a variable and answers a `get` from it. An earlier `get` is no such answer: whether one stands
-// before, unused and soon dropped, must not show in where the variable is read. Variables of the kernel's top level are left
-// alone: split must see each of their reads, since a parallel body that updates one is made atomic there.
+// Remembers what was assigned to a variable and answers a `get` from it. An earlier `get` is no such answer: whether
+// one stands before, unused and soon dropped, must not show in where the variable is read. Variables of the kernel's
+// top level are left alone: split must see each of their reads, since a parallel body that updates one is made atomic
+// there.
 Val Builder::State::track_variable(const Inst &i) {
   Growing &g = grow();
   if (i.op == Op::var) {
@@ -153,7 +155,8 @@ Val Builder::emit(Op op, Type type, std::array<uint32_t, 3> arg) {
   if (o.effect == Effect::Pure && (o.sig[0] == 'v' || o.sig[0] == 'c')) {
     const Inst &x = code[arg[0]], &y = code[o.sig.size() == 2 ? arg[1] : arg[0]];
     if (x.op == Op::const_ && y.op == Op::const_ && o.sig[0] == 'v')
-      if (const auto bits = fold(op, x.type, type, const_bits(x), const_bits(y))) return ++s_->rewrites, constant(type, *bits);
+      if (const auto bits = fold(op, x.type, type, const_bits(x), const_bits(y)))
+        return ++s_->rewrites, constant(type, *bits);
     if (const Val v = simplify(*this, op, type, arg); v != no_val) return ++s_->rewrites, v;
     if (o.flags & Comm && arg[1] < arg[0]) std::swap(arg[0], arg[1]);
   }
@@ -178,7 +181,10 @@ Val Builder::constant(Type type, uint64_t bits) {
   return emit(Op::const_, type, {uint32_t(bits), uint32_t(bits >> 32), 0});
 }
 
-template <class T> Val Builder::constant_of(Type type, T v) { return constant(type, convert_constant(type, v)); }
+template <class T>
+Val Builder::constant_of(Type type, T v) {
+  return constant(type, convert_constant(type, v));
+}
 template Val Builder::constant_of<int64_t>(Type, int64_t);
 template Val Builder::constant_of<double>(Type, double);
 

@@ -1,9 +1,9 @@
-// canonical.cpp: the one form of a unit (docs/ir.md, "Canonical form"). Each function is analysed, then written anew through
-// a Builder: effects in their order, and before each the pure values that it is the first to need.
+// canonical.cpp: the one form of a unit (docs/ir.md, "Canonical form"). Each function is analysed, then written anew
+// through a Builder: effects in their order, and before each the pure values that it is the first to need.
 //
-// Nothing may depend on the numbers that records and parameters happened to have. Records are told apart by keys (what they
-// compute); parameters by colours: what they are, refined by where they are used until no two can be told apart that could
-// not be exchanged for one another.
+// Nothing may depend on the numbers that records and parameters happened to have. Records are told apart by keys (what
+// they compute); parameters by colours: what they are, refined by where they are used until no two can be told apart
+// that could not be exchanged for one another.
 #include <algorithm>
 #include <memory>
 
@@ -45,7 +45,7 @@ class Canon {
   std::vector<uint32_t> param_, site_;
   std::vector<std::unique_ptr<Analysis>> of_;
   std::vector<Val> map_;
-  uint32_t decided_ = 0;          // conditionals that were replaced by the arm that runs
+  uint32_t decided_ = 0;  // conditionals that were replaced by the arm that runs
 };
 
 void Canon::reach(uint32_t func) {
@@ -59,7 +59,8 @@ void Canon::colour_params() {
   std::vector<uint64_t> colour;
   std::vector<char> used(u_.params.size(), 0);
   for (const Param &p : u_.params)
-    colour.push_back(mix(mix(uint64_t(p.kind) << 24 | uint64_t(p.type) << 16 | uint64_t(p.rank) << 8 | p.alias, p.count), 1));
+    colour.push_back(
+        mix(mix(uint64_t(p.kind) << 24 | uint64_t(p.type) << 16 | uint64_t(p.rank) << 8 | p.alias, p.count), 1));
   for (auto &a : of_) a->compute_keys(colour), a->mark_used_params(used);
   const size_t n_used = size_t(std::count(used.begin(), used.end(), 1));
   for (size_t before = 0, now = distinct(colour, used); now != before && now < n_used;) {
@@ -85,7 +86,8 @@ uint32_t Canon::literal(Op op, size_t k, uint32_t old) {
   if (op == Op::report && k == 0) return renumber(site_, sites, old);
   const char letter = info(op).sig[k];
   if (letter != 'p' && letter != 's') return old;
-  if (param_[old] == no_val) out_.param(u_.params[old], old < u_.debug.params.size() ? u_.debug.params[old] : std::string());
+  if (param_[old] == no_val)
+    out_.param(u_.params[old], old < u_.debug.params.size() ? u_.debug.params[old] : std::string());
   return renumber(param_, params, old);
 }
 
@@ -144,8 +146,9 @@ void compose(std::vector<uint32_t> &map, const std::vector<uint32_t> &second) {
 Unit canonical(const Unit &u, std::vector<uint32_t> *param_map, std::vector<uint32_t> *site_map) {
   Unit result;
   std::vector<uint32_t> params, sites;
-  // A value that moved may meet its equal, and a rule may then apply that did not before: what it leaves unused is dropped,
-  // and what it makes equal is shared, by going over the code again. Nothing is left to do after the first time, usually.
+  // A value that moved may meet its equal, and a rule may then apply that did not before: what it leaves unused is
+  // dropped, and what it makes equal is shared, by going over the code again. Nothing is left to do after the first
+  // time, usually.
   for (uint32_t rewrites = 1, round = 0; rewrites != 0 && round < 16; ++round) {
     Canon c(round ? result : u);
     Unit next = c.run(rewrites);

@@ -1,6 +1,7 @@
-// parse.cpp: the text form read back (docs/ir.md, "Text form"). A line is split into words, and the row of ops.def says what
-// each word is: no operation has code of its own. Records go through a Builder, so that text with foldable code comes out
-// folded; a text that begins with `raw` is taken as it stands, so that tests of the verifier can write what no builder makes.
+// parse.cpp: the text form read back (docs/ir.md, "Text form"). A line is split into words, and the row of ops.def says
+// what each word is: no operation has code of its own. Records go through a Builder, so that text with foldable code
+// comes out folded; a text that begins with `raw` is taken as it stands, so that tests of the verifier can write what
+// no builder makes.
 #include <charconv>
 #include <unordered_map>
 
@@ -31,7 +32,9 @@ class Parser {
   Unit run();
 
  private:
-  [[noreturn]] void fail(const std::string &why) const { throw Error(Kind::value, "line " + std::to_string(line_) + ": " + why); }
+  [[noreturn]] void fail(const std::string &why) const {
+    throw Error(Kind::value, "line " + std::to_string(line_) + ": " + why);
+  }
   bool next_line();
   std::string_view word(const char *expected);
   void entry_header();
@@ -49,11 +52,11 @@ class Parser {
 
   std::string_view text_;
   Words words_;
-  size_t at_ = 0;     // next word
+  size_t at_ = 0;  // next word
   uint32_t line_ = 0;
   bool raw_ = false;
   Builder builder_;
-  Unit unit_;         // of raw text
+  Unit unit_;  // of raw text
   std::unordered_map<std::string_view, uint32_t> params_, values_;
   std::vector<std::string_view> named_;  // in order, so that a region's end forgets its names
   std::vector<size_t> scopes_;
@@ -94,7 +97,8 @@ Type Parser::type(std::string_view name) {
 uint32_t Parser::literal(std::string_view w, const char *expected) {
   uint32_t v = 0;
   const auto [end, error] = std::from_chars(w.data(), w.data() + w.size(), v);
-  if (error != std::errc() || end != w.data() + w.size()) fail(std::string("expected ") + expected + ", found `" + std::string(w) + "`");
+  if (error != std::errc() || end != w.data() + w.size())
+    fail(std::string("expected ") + expected + ", found `" + std::string(w) + "`");
   return v;
 }
 
@@ -104,13 +108,16 @@ uint64_t Parser::float_bits(Type t, std::string_view w) {
   if (w == "bits") {
     w = word("0x and the bits");
     uint64_t bits = 0;
-    const bool hex = w.starts_with("0x") && std::from_chars(w.data() + 2, w.data() + w.size(), bits, 16).ptr == w.data() + w.size();
-    if (!hex || (bits & ~width_mask(t))) fail("expected bits of " + std::string(info(t).name) + " in hexadecimal, found `" + std::string(w) + "`");
+    const bool hex =
+        w.starts_with("0x") && std::from_chars(w.data() + 2, w.data() + w.size(), bits, 16).ptr == w.data() + w.size();
+    if (!hex || (bits & ~width_mask(t)))
+      fail("expected bits of " + std::string(info(t).name) + " in hexadecimal, found `" + std::string(w) + "`");
     return bits;
   }
   // Read in the type itself: a detour through a wider one would round twice. Every f16 is a float, so its text is too.
   auto read = [&]<class T>(T v) {
-    if (std::from_chars(w.data(), w.data() + w.size(), v).ptr != w.data() + w.size()) fail("expected a number, found `" + std::string(w) + "`");
+    if (std::from_chars(w.data(), w.data() + w.size(), v).ptr != w.data() + w.size())
+      fail("expected a number, found `" + std::string(w) + "`");
     return v;
   };
   if (t == Type::f64) return std::bit_cast<uint64_t>(read(0.0));
@@ -164,10 +171,12 @@ bool Parser::record() {
   const Op op = it->second;
   const OpInfo &o = info(op);
   const Type t = dot == w.npos ? Type::none : type(w.substr(dot + 1));
-  if (o.result == Result::Given && t == Type::none && !raw_) fail("`" + std::string(o.name) + "` needs a type: " + std::string(o.name) + ".i32");
+  if (o.result == Result::Given && t == Type::none && !raw_)
+    fail("`" + std::string(o.name) + "` needs a type: " + std::string(o.name) + ".i32");
   const bool brace = words_.back() == "{";
   if (brace) words_.pop_back();
-  if (brace != ((o.flags & Opens) != 0)) fail(brace ? "`{` after an operation that opens no region" : "expected `{` at the end of the line");
+  if (brace != ((o.flags & Opens) != 0))
+    fail(brace ? "`{` after an operation that opens no region" : "expected `{` at the end of the line");
   std::array<uint32_t, 3> arg{0, 0, 0};
   for (size_t k = 0; k < o.sig.size(); ++k) {
     if (o.sig[k] != 'k') {
@@ -177,7 +186,8 @@ bool Parser::record() {
       arg = {uint32_t(bits), uint32_t(bits >> 32), 0};
     }
   }
-  if (at_ != words_.size()) fail("`" + std::string(words_[at_]) + "` is one operand too many for `" + std::string(o.name) + "`");
+  if (at_ != words_.size())
+    fail("`" + std::string(words_[at_]) + "` is one operand too many for `" + std::string(o.name) + "`");
   const Val v = emit(op, t, arg);
   if (!result.empty() && !has_name(op)) fail("`" + std::string(o.name) + "` gives no value");
   if (brace) scopes_.push_back(named_.size());
@@ -222,10 +232,12 @@ void Parser::param() {
     if (w == alias_words[k]) p.kind = QD_PARAM_BUFFER, p.alias = k;
   p.type = type(p.kind == QD_PARAM_BUFFER ? word("a type") : w);
   const bool more = at_ < words_.size() && words_[at_][0] != '$' && words_[at_] != "{";
-  if (p.kind == QD_PARAM_BUFFER && p.alias == QD_ALIAS_EXTERNAL && !more) fail("expected the rank of `" + std::string(name) + "`");
+  if (p.kind == QD_PARAM_BUFFER && p.alias == QD_ALIAS_EXTERNAL && !more)
+    fail("expected the rank of `" + std::string(name) + "`");
   if (more) {
     const uint32_t n = literal(words_[at_++], p.alias == QD_ALIAS_SCRATCH ? "a count" : "a rank");
-    if (p.kind != QD_PARAM_BUFFER || (p.alias != QD_ALIAS_SCRATCH && n > 255)) fail("`" + std::to_string(n) + "` is no rank");
+    if (p.kind != QD_PARAM_BUFFER || (p.alias != QD_ALIAS_SCRATCH && n > 255))
+      fail("`" + std::to_string(n) + "` is no rank");
     if (p.alias == QD_ALIAS_SCRATCH) p.count = n;
     else p.rank = uint8_t(n);
   }
@@ -236,7 +248,8 @@ void Parser::param() {
 }
 
 void Parser::entry_header() {
-  if (words_.size() < 3 || words_[0] != "func" || !words_[1].starts_with('@') || words_.back() != "{") fail("expected `func @name(...) {`");
+  if (words_.size() < 3 || words_[0] != "func" || !words_[1].starts_with('@') || words_.back() != "{")
+    fail("expected `func @name(...) {`");
   name_ = words_[1].substr(1);
   if (raw_) unit_.funcs.emplace_back();
   for (at_ = 2; at_ + 1 < words_.size();) param();
@@ -247,7 +260,8 @@ void Parser::function_header() {
   const bool shaped = words_.size() == 7 && words_[0] == "func" && words_[1].starts_with('@') && words_[3] == "args" &&
                       words_[5] == "results" && words_[6] == "{";
   if (!shaped) fail("expected `func @name(2 args, 1 results) {`");
-  const uint32_t n_args = literal(words_[2], "a number of arguments"), n_results = literal(words_[4], "a number of results");
+  const uint32_t n_args = literal(words_[2], "a number of arguments"),
+                 n_results = literal(words_[4], "a number of results");
   if (raw_) unit_.funcs.push_back({{}, n_args, n_results});
   else builder_.open_function(n_args, n_results);
   body();

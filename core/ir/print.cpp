@@ -1,5 +1,6 @@
-// print.cpp: a unit as text (docs/ir.md, "Text form"). What it writes, parse() reads back to the same records; so floats are
-// written in their shortest exact form and names that would not survive the way back are replaced by numbers.
+// print.cpp: a unit as text (docs/ir.md, "Text form"). What it writes, parse() reads back to the same records; so
+// floats are written in their shortest exact form and names that would not survive the way back are replaced by
+// numbers.
 #include <charconv>
 #include <unordered_set>
 
@@ -11,7 +12,8 @@
 namespace qd::ir {
 namespace {
 
-template <class... A> void number(std::string &out, A... a) {
+template <class... A>
+void number(std::string &out, A... a) {
   char s[64];
   out.append(s, std::to_chars(s, s + sizeof s, a...).ptr);
 }
@@ -45,7 +47,8 @@ void constant(std::string &out, const Inst &k) {
 bool is_name(std::string_view s) {
   if (s.empty() || (s[0] >= '0' && s[0] <= '9')) return false;
   for (const char c : s)
-    if (!(c == '_' || c == '.' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))) return false;
+    if (!(c == '_' || c == '.' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')))
+      return false;
   return true;
 }
 
@@ -124,7 +127,8 @@ std::string print(const Unit &u) {
       }
       p.out += ") {\n";
     } else {
-      p.out += "func @f" + std::to_string(k) + "(" + std::to_string(f.n_args) + " args, " + std::to_string(f.n_results) + " results) {\n";
+      p.out += "func @f" + std::to_string(k) + "(" + std::to_string(f.n_args) + " args, " +
+               std::to_string(f.n_results) + " results) {\n";
     }
     p.body(f);
   }

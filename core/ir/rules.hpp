@@ -1,7 +1,7 @@
 // rules.hpp: what the Builder asks before it appends a record. Private to core/ir.
 //
-// The bits of a constant are its value zero-extended to 64 bits: an i8 of -1 is 0xff, a b1 is 0 or 1, an f16 its 16 bits.
-// Both functions are exact: the result has the same bits as the operation would give on any target.
+// The bits of a constant are its value zero-extended to 64 bits: an i8 of -1 is 0xff, a b1 is 0 or 1, an f16 its 16
+// bits. Both functions are exact: the result has the same bits as the operation would give on any target.
 #pragma once
 #include <optional>
 

@@ -1,5 +1,6 @@
-// simplify.cpp: algebraic rules, one a line, applied by the Builder to every pure record. Each is exact: integers wrap, and
-// for floats only what IEEE fixes for every operand, NaN and the zeros included (x + 0 changes -0, so it is not here).
+// simplify.cpp: algebraic rules, one a line, applied by the Builder to every pure record. Each is exact: integers wrap,
+// and for floats only what IEEE fixes for every operand, NaN and the zeros included (x + 0 changes -0, so it is not
+// here).
 #include "core/ir/rules.hpp"
 
 namespace qd::ir {
@@ -19,7 +20,9 @@ struct Rule {
   bool is_zero(Val v) const { return is_int_or_bool(v) && is(v, 0); }
   bool is_one(Val v) const { return is_int_or_bool(v) && is(v, 1); }
   bool is_ones(Val v) const { return is_int_or_bool(v) && is(v, width_mask(b.type_of(v))); }
-  bool is_real(Val v, double want) const { return is_float(b.type_of(v)) && is(v, convert_constant(b.type_of(v), want)); }
+  bool is_real(Val v, double want) const {
+    return is_float(b.type_of(v)) && is(v, convert_constant(b.type_of(v), want));
+  }
   bool is_int_or_bool(Val v) const { return !is_float(b.type_of(v)); }
   Val zero() const { return b.constant(type, 0); }
   Val yes(bool v) const { return b.constant(Type::b1, v); }
@@ -49,9 +52,20 @@ Val Rule::commutative(Val x, Val y) const {
     case Op::and_: return is_zero(y) ? y : is_ones(y) || x == y ? x : no_val;
     case Op::or_: return is_ones(y) ? y : is_zero(y) || x == y ? x : no_val;
     case Op::xor_: return is_zero(y) ? x : x == y ? zero() : is_ones(y) ? b.emit(Op::not_, type, {x, 0, 0}) : no_val;
-    case Op::min: case Op::max: case Op::umin: case Op::umax: return x == y ? x : no_val;
-    case Op::eq: return x == y && is_int_or_bool(x) ? yes(true) : is_zero(y) ? negated(truth(x)) : is_truth(x) && is_one(y) ? x : no_val;
-    case Op::ne: return x == y && is_int_or_bool(x) ? yes(false) : is_zero(y) ? truth(x) : is_truth(x) && is_one(y) ? negated(x) : no_val;
+    case Op::min:
+    case Op::max:
+    case Op::umin:
+    case Op::umax: return x == y ? x : no_val;
+    case Op::eq:
+      return x == y && is_int_or_bool(x) ? yes(true)
+             : is_zero(y)                ? negated(truth(x))
+             : is_truth(x) && is_one(y)  ? x
+                                         : no_val;
+    case Op::ne:
+      return x == y && is_int_or_bool(x) ? yes(false)
+             : is_zero(y)                ? truth(x)
+             : is_truth(x) && is_one(y)  ? negated(x)
+                                         : no_val;
     default: return no_val;
   }
 }
@@ -61,11 +75,18 @@ Val Rule::ordered(Val x, Val y) const {
   switch (op) {
     case Op::sub: return is_zero(y) || is_real(y, 0) ? x : whole && x == y ? zero() : no_val;
     case Op::fdiv: return is_real(y, 1) ? x : no_val;
-    case Op::idiv: case Op::udiv: case Op::floordiv: return is_zero(y) || is_zero(x) ? zero() : is_one(y) ? x : no_val;
-    case Op::irem: case Op::urem: case Op::floormod: return is_zero(y) || is_zero(x) || is_one(y) || x == y ? zero() : no_val;
-    case Op::shl: case Op::shr: case Op::sar: return is_zero(y) || is_zero(x) ? x : no_val;
+    case Op::idiv:
+    case Op::udiv:
+    case Op::floordiv: return is_zero(y) || is_zero(x) ? zero() : is_one(y) ? x : no_val;
+    case Op::irem:
+    case Op::urem:
+    case Op::floormod: return is_zero(y) || is_zero(x) || is_one(y) || x == y ? zero() : no_val;
+    case Op::shl:
+    case Op::shr:
+    case Op::sar: return is_zero(y) || is_zero(x) ? x : no_val;
     case Op::le: return whole && x == y ? yes(true) : no_val;
-    case Op::lt: case Op::ult: return whole && x == y ? yes(false) : is_zero(y) && op == Op::ult ? yes(false) : no_val;
+    case Op::lt:
+    case Op::ult: return whole && x == y ? yes(false) : is_zero(y) && op == Op::ult ? yes(false) : no_val;
     case Op::ule: return x == y || is_zero(x) ? yes(true) : no_val;
     case Op::ipow: return is_one(y) || is_one(x) ? x : is_zero(y) ? b.constant(type, 1) : no_val;
     default: return no_val;
@@ -77,7 +98,10 @@ Val Rule::unary(Val x) const {
     case Op::neg: return inner(x, Op::neg);
     case Op::not_: return inner(x, Op::not_);
     case Op::abs: return inner(x, Op::abs) != no_val ? x : no_val;
-    case Op::floor: case Op::ceil: case Op::trunc: case Op::roundeven: return inner(x, op) != no_val ? x : no_val;
+    case Op::floor:
+    case Op::ceil:
+    case Op::trunc:
+    case Op::roundeven: return inner(x, op) != no_val ? x : no_val;
     default: return no_val;
   }
 }

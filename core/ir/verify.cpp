@@ -1,5 +1,6 @@
 // verify.cpp: well-formedness. The rules are those that plugins hold a unit to, and they live where plugins find them
-// (plugins-api, ir_verify.hpp), so that the core cannot accept what a backend will refuse. Here a unit is handed to them.
+// (plugins-api, ir_verify.hpp), so that the core cannot accept what a backend will refuse. Here a unit is handed to
+// them.
 #include <cstring>
 
 #include "core/ir/ir.hpp"

@@ -1,6 +1,6 @@
-// wire.cpp: a unit as bytes and back. There is one way to write a unit (three sections in ascending order, packed, without
-// slack), and the reader accepts only that way: what it returns, written again, gives the same bytes. It trusts nothing:
-// counts and offsets are checked before they are used, and the code is verified before it is returned.
+// wire.cpp: a unit as bytes and back. There is one way to write a unit (three sections in ascending order, packed,
+// without slack), and the reader accepts only that way: what it returns, written again, gives the same bytes. It trusts
+// nothing: counts and offsets are checked before they are used, and the code is verified before it is returned.
 #include <cstring>
 
 #include "core/ir/ir.hpp"
@@ -19,14 +19,16 @@ void append_bytes(std::string &out, const void *data, size_t size) {
   if (size) out.append(static_cast<const char *>(data), size);
 }
 
-template <class T> std::vector<T> read_array(std::string_view bytes, const QdWireSection &s) {
+template <class T>
+std::vector<T> read_array(std::string_view bytes, const QdWireSection &s) {
   std::vector<T> v(s.count);
   if (s.count) std::memcpy(v.data(), bytes.data() + s.offset, s.count * sizeof(T));
   return v;
 }
 
 void check_header(std::string_view bytes, QdWireHeader &h) {
-  if (bytes.size() < body_offset) refuse("expected at least " + std::to_string(body_offset) + " bytes, found " + std::to_string(bytes.size()));
+  if (bytes.size() < body_offset)
+    refuse("expected at least " + std::to_string(body_offset) + " bytes, found " + std::to_string(bytes.size()));
   std::memcpy(&h, bytes.data(), sizeof h);
   if (h.magic != QD_WIRE_MAGIC) refuse("it does not begin with the magic number of a unit");
   if (h.major != QD_WIRE_MAJOR || h.minor > QD_WIRE_MINOR)
@@ -34,7 +36,8 @@ void check_header(std::string_view bytes, QdWireHeader &h) {
            std::to_string(QD_WIRE_MAJOR) + "." + std::to_string(QD_WIRE_MINOR));
   if (h.n_sections != n_sections) refuse("expected 3 sections, found " + std::to_string(h.n_sections));
   if (h.reserved != 0) refuse("the reserved header field is not 0");
-  if (h.size != bytes.size()) refuse("its header says " + std::to_string(h.size) + " bytes, found " + std::to_string(bytes.size()));
+  if (h.size != bytes.size())
+    refuse("its header says " + std::to_string(h.size) + " bytes, found " + std::to_string(bytes.size()));
 }
 
 void check_sections(std::string_view bytes, QdWireSection (&s)[n_sections]) {
@@ -57,8 +60,10 @@ std::string to_wire(const Unit &u) {
   QdWireSection sections[n_sections] = {{QD_SECTION_PARAMS, uint32_t(u.params.size()), body_offset},
                                         {QD_SECTION_FUNCS, uint32_t(u.funcs.size()), 0},
                                         {QD_SECTION_CODE, uint32_t(n_inst), 0}};
-  for (uint32_t i = 1; i < n_sections; ++i) sections[i].offset = sections[i - 1].offset + sections[i - 1].count * element_size[i];
-  const QdWireHeader header{QD_WIRE_MAGIC, QD_WIRE_MAJOR, QD_WIRE_MINOR, n_sections, 0, sections[2].offset + n_inst * sizeof(QdInst)};
+  for (uint32_t i = 1; i < n_sections; ++i)
+    sections[i].offset = sections[i - 1].offset + sections[i - 1].count * element_size[i];
+  const QdWireHeader header{
+      QD_WIRE_MAGIC, QD_WIRE_MAJOR, QD_WIRE_MINOR, n_sections, 0, sections[2].offset + n_inst * sizeof(QdInst)};
 
   std::string out;
   out.reserve(header.size);
@@ -89,14 +94,16 @@ Unit from_wire(std::string_view bytes) {
   uint64_t next = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].first != next || rows[i].count > sections[2].count - next)
-      refuse("function " + std::to_string(i) + " does not begin where the one before it ends, or reaches beyond the code");
+      refuse("function " + std::to_string(i) +
+             " does not begin where the one before it ends, or reaches beyond the code");
     Func &f = u.funcs.emplace_back(Func{std::vector<Inst>(rows[i].count), rows[i].n_args, rows[i].n_results});
     if (rows[i].count) std::memcpy(f.code.data(), code + next * sizeof(QdInst), rows[i].count * sizeof(QdInst));
     next += rows[i].count;
   }
   if (next != sections[2].count) refuse("records that belong to no function");
   if (const auto fault = verify(u))
-    refuse("function " + std::to_string(fault->func) + ", record " + std::to_string(fault->record) + ": " + fault->message);
+    refuse("function " + std::to_string(fault->func) + ", record " + std::to_string(fault->record) + ": " +
+           fault->message);
   return u;
 }
 

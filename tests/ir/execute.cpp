@@ -1,5 +1,6 @@
-// execute.cpp: see execute.hpp. Everything that a task reads or writes lies in memory of the device, copied in and out, so that the
-// same files serve backends that share the host's memory and those that don't. fast_math is off: expectations are exact.
+// execute.cpp: see execute.hpp. Everything that a task reads or writes lies in memory of the device, copied in and out,
+// so that the same files serve backends that share the host's memory and those that don't. fast_math is off:
+// expectations are exact.
 #include "tests/ir/execute.hpp"
 
 #include <cstring>
@@ -138,7 +139,8 @@ QdbEntry *Executor::State::load(const std::string &unit) {
   return entry;
 }
 
-std::vector<uint64_t> Executor::State::words(const Unit &u, const Memory &m, const std::map<std::string, Block> &blocks) const {
+std::vector<uint64_t> Executor::State::words(const Unit &u, const Memory &m,
+                                             const std::map<std::string, Block> &blocks) const {
   std::vector<uint64_t> w(QD_ARG_FIRST, 0);
   w[QD_ARG_RANDOM] = m.random_key;
   for (size_t p = 0; p < u.params.size(); ++p) {

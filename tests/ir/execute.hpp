@@ -1,5 +1,5 @@
-// execute.hpp: runs compile units on a plugin that is given by its path, with nothing of the core's runtime in between, so that a
-// wrong result is the plugin's or the IR's.
+// execute.hpp: runs compile units on a plugin that is given by its path, with nothing of the core's runtime in between,
+// so that a wrong result is the plugin's or the IR's.
 #pragma once
 #include <map>
 #include <memory>

@@ -1,5 +1,5 @@
-// meaning_test.cpp: canonical() keeps the meaning. Random programs run on a plugin as written, in another spelling, and in canonical
-// form; memory and reports must come out alike. `ir_meaning_test PLUGIN.so`
+// meaning_test.cpp: canonical() keeps the meaning. Random programs run on a plugin as written, in another spelling, and
+// in canonical form; memory and reports must come out alike. `ir_meaning_test PLUGIN.so`
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -36,7 +36,8 @@ std::string differ(const Memory &a, const Memory &b) {
       std::memcpy(&x, array.bytes.data() + at, 4);
       std::memcpy(&y, b.arrays.at(name).bytes.data() + at, 4);
       if (!agrees(Type::f32, y, x, 0))
-        return "$" + name + "[" + std::to_string(at / 4) + "]: " + show_value(Type::f32, x) + " and " + show_value(Type::f32, y);
+        return "$" + name + "[" + std::to_string(at / 4) + "]: " + show_value(Type::f32, x) + " and " +
+               show_value(Type::f32, y);
     }
   return "";
 }
@@ -52,8 +53,10 @@ std::string one(Executor &on, uint32_t seed) {
   for (int k = 0; k < 3; ++k) reports[k] = on.run({*units[k]}, m[k]).reports.size();
   for (int k = 1; k < 3; ++k) {
     std::string why = differ(m[0], m[k]);
-    if (why.empty() && reports[0] != reports[k]) why = std::to_string(reports[0]) + " and " + std::to_string(reports[k]) + " reports";
-    if (!why.empty()) return "seed " + std::to_string(seed) + ": " + why + "\n" + print(first) + "\n" + print(*units[k]);
+    if (why.empty() && reports[0] != reports[k])
+      why = std::to_string(reports[0]) + " and " + std::to_string(reports[k]) + " reports";
+    if (!why.empty())
+      return "seed " + std::to_string(seed) + ": " + why + "\n" + print(first) + "\n" + print(*units[k]);
   }
   return "";
 }
@@ -66,7 +69,8 @@ int main(int argc, char **argv) {
   qd::ir::testing::Executor on(argv[1]);
   int failed = 0;
   for (uint32_t seed = 0; seed < 300; ++seed)
-    if (const std::string why = qd::ir::testing::one(on, seed); !why.empty()) ++failed, std::printf("%s\n", why.c_str());
+    if (const std::string why = qd::ir::testing::one(on, seed); !why.empty())
+      ++failed, std::printf("%s\n", why.c_str());
   std::printf("300 programs, %d failed\n", failed);
   return failed != 0;
 }

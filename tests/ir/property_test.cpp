@@ -1,5 +1,5 @@
-// property_test.cpp: what must hold of every program, tried on random ones (random_program.hpp). A failure prints the seed and
-// both texts.
+// property_test.cpp: what must hold of every program, tried on random ones (random_program.hpp). A failure prints the
+// seed and both texts.
 #include <gtest/gtest.h>
 
 #include "tests/ir/random_program.hpp"
@@ -26,7 +26,10 @@ TEST_P(Random, spellings_have_one_canonical_form) {
       ASSERT_EQ(fault_text(c), "") << "seed " << seed << "\n" << print(c);
       std::string text = print(Unit{c.params, c.funcs, {}});
       if (spelling == 0) want_bytes = to_wire(c), want_text = text;
-      ASSERT_EQ(to_wire(c), want_bytes) << "seed " << seed << "\n" << want_text << "\n" << text << "\nfrom\n" << print(u);
+      ASSERT_EQ(to_wire(c), want_bytes) << "seed " << seed << "\n"
+                                        << want_text << "\n"
+                                        << text << "\nfrom\n"
+                                        << print(u);
     }
   }
 }

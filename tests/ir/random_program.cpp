@@ -1,5 +1,5 @@
-// random_program.cpp: see random_program.hpp. Expressions are kept different from one another, because whether two equal ones
-// are shared depends on where they are written, which is allowed to show (docs/ir.md, "Canonical form").
+// random_program.cpp: see random_program.hpp. Expressions are kept different from one another, because whether two
+// equal ones are shared depends on where they are written, which is allowed to show (docs/ir.md, "Canonical form").
 #include "tests/ir/random_program.hpp"
 
 #include <algorithm>
@@ -39,7 +39,8 @@ struct Generator {
   int value(Type t, int region, int depth = 0) {
     std::vector<int> fit;
     for (size_t i = 0; i < p.exprs.size(); ++i)
-      if (p.exprs[i].type == t && p.exprs[i].op != Op::const_ && inside(region, p.exprs[i].region)) fit.push_back(int(i));
+      if (p.exprs[i].type == t && p.exprs[i].op != Op::const_ && inside(region, p.exprs[i].region))
+        fit.push_back(int(i));
     const int kind = below(10);
     if (!fit.empty() && (kind < 3 || depth > 3)) return fit[size_t(below(int(fit.size())))];
     if (kind == 3 || depth > 3) return constant(t);
@@ -64,7 +65,8 @@ struct Generator {
   }
   // Below 8, so that it is in bounds and loops are short.
   int index(int region) {
-    const Expr mask{Op::const_, Type::i32, {-1, -1, -1}, 7, 0, false}, bound{Op::const_, Type::i32, {-1, -1, -1}, uint64_t(below(8)), 0, false};
+    const Expr mask{Op::const_, Type::i32, {-1, -1, -1}, 7, 0, false},
+        bound{Op::const_, Type::i32, {-1, -1, -1}, uint64_t(below(8)), 0, false};
     const int x = value(Type::i32, region), m = add(mask);
     const Expr e{Op::and_, Type::i32, {x, m, -1}, 0, region, false};
     return p.exprs[size_t(x)].op != Op::const_ && fresh(e) ? add(e) : add(bound);
@@ -80,7 +82,8 @@ struct Generator {
     } else if (kind < 6) {
       s = {What::load}, s.use[0] = index(region), s.param = below(3), define(Type::f32);
     } else if (kind == 6) {
-      s = {What::atomic}, s.use[0] = index(region), s.use[1] = value(Type::f32, region), s.param = below(3), define(Type::f32);
+      s = {What::atomic}, s.use[0] = index(region), s.use[1] = value(Type::f32, region), s.param = below(3),
+      define(Type::f32);
     } else if (kind == 7) {
       s = {What::set}, s.use[0] = value(Type::f32, region), s.param = below(p.n_vars);
     } else if (kind == 8) {
@@ -238,8 +241,16 @@ struct Speller {
   void statement(const Stmt &s) {
     auto use_of = [&](int k) { return use(s.use[k]); };
     switch (s.what) {
-      case What::store: { const Val i = use_of(0), x = use_of(1); b.emit(Op::store, Type::none, {param[size_t(s.param)], i, x}); break; }
-      case What::atomic: { const Val i = use_of(0), x = use_of(1); define(s, b.emit(Op::atomic_add, Type::f32, {param[size_t(s.param)], i, x})); break; }
+      case What::store: {
+        const Val i = use_of(0), x = use_of(1);
+        b.emit(Op::store, Type::none, {param[size_t(s.param)], i, x});
+        break;
+      }
+      case What::atomic: {
+        const Val i = use_of(0), x = use_of(1);
+        define(s, b.emit(Op::atomic_add, Type::f32, {param[size_t(s.param)], i, x}));
+        break;
+      }
       case What::load: define(s, b.emit(Op::load, Type::f32, {param[size_t(s.param)], use_of(0)})); break;
       case What::set: b.emit(Op::set, Type::none, {vars[size_t(s.param)], use_of(0)}); break;
       case What::get: define(s, b.emit(Op::get, Type::none, {vars[size_t(s.param)]})); break;
@@ -251,14 +262,24 @@ struct Speller {
         nest(s.body);
         break;
       }
-      case What::loop: { const Val lo = use_of(0), hi = use_of(1); define(s, b.emit(Op::loop, Type::none, {lo, hi})); nest(s.body); break; }
-      case What::when:
-        { const Val x = use_of(0), y = use_of(1); b.emit(Op::when, Type::none, {b.emit(Op::lt, Type::none, {x, y})}); }
+      case What::loop: {
+        const Val lo = use_of(0), hi = use_of(1);
+        define(s, b.emit(Op::loop, Type::none, {lo, hi}));
+        nest(s.body);
+        break;
+      }
+      case What::when: {
+        const Val x = use_of(0), y = use_of(1);
+        b.emit(Op::when, Type::none, {b.emit(Op::lt, Type::none, {x, y})});
+      }
         region(s.body);
         if (s.other >= 0) b.emit(Op::other, Type::none), region(s.other);
         b.emit(Op::end, Type::none);
         break;
-      case What::block: b.emit(Op::block, Type::none); nest(s.body); break;
+      case What::block:
+        b.emit(Op::block, Type::none);
+        nest(s.body);
+        break;
       case What::leave: b.emit(Op::leave, Type::none, {uint32_t(s.param)}); break;
       case What::call: {
         const Val in[] = {use_of(0)};
@@ -281,7 +302,8 @@ struct Speller {
   // A task with a parallel has nothing with an effect beside it.
   bool is_parallel() const { return p.stmts.back().what == What::parallel; }
   void make_vars() {
-    for (int k = 0; k < p.n_vars; ++k) vars.push_back(b.emit(Op::var, Type::none, {b.constant_of(Type::f32, double(k) + 0.5)}));
+    for (int k = 0; k < p.n_vars; ++k)
+      vars.push_back(b.emit(Op::var, Type::none, {b.constant_of(Type::f32, double(k) + 0.5)}));
   }
 
   Unit run() {

@@ -1,8 +1,9 @@
 // random_program.hpp: random kernels that can be spelled in many ways which all mean the same.
 //
 // A program is a tree of statements over a graph of pure expressions. A spelling is one way to build it: parameters and
-// functions in another order and some of no use, expressions earlier or later and outside the loops that they do not depend on,
-// operands of commutative operations swapped, dead code between. The canonical form must not show which spelling it came from.
+// functions in another order and some of no use, expressions earlier or later and outside the loops that they do not
+// depend on, operands of commutative operations swapped, dead code between. The canonical form must not show which
+// spelling it came from.
 #pragma once
 #include <random>
 
@@ -24,10 +25,10 @@ struct Expr {  // pure, or the value of a statement
 
 struct Stmt {
   What what;
-  int value = -1;              // expression that it defines
+  int value = -1;  // expression that it defines
   int use[3] = {-1, -1, -1};
-  int param = 0;               // parameter, variable, function, site
-  int body = -1, other = -1;   // regions
+  int param = 0;              // parameter, variable, function, site
+  int body = -1, other = -1;  // regions
 };
 
 struct Region {

@@ -88,11 +88,13 @@ std::string numbers(const char *label, const std::vector<uint32_t> &v) {
 
 std::string printed(const std::string &command, const std::string &input) {
   const Unit u = parse(input);
-  if (const auto fault = verify(u)) throw std::runtime_error("record " + std::to_string(fault->record) + ": " + fault->message);
+  if (const auto fault = verify(u))
+    throw std::runtime_error("record " + std::to_string(fault->record) + ": " + fault->message);
   if (command != "canonical") return print(u);
   std::vector<uint32_t> params, sites;
   const Unit c = canonical(u, &params, &sites);
-  if (const auto fault = verify(c)) throw std::runtime_error("canonical form, record " + std::to_string(fault->record) + ": " + fault->message);
+  if (const auto fault = verify(c))
+    throw std::runtime_error("canonical form, record " + std::to_string(fault->record) + ": " + fault->message);
   if (to_wire(canonical(c)) != to_wire(c)) throw std::runtime_error("canonical form of the canonical form differs");
   return print(c) + numbers("params", params) + (sites.empty() ? "" : numbers("sites", sites));
 }
@@ -134,9 +136,7 @@ struct Runner {
       if (!update) return fault(path, "expected\n" + text + "\nfound\n" + actual);
       std::ofstream(path, std::ios::binary) << actual;
       ++updated;
-    } catch (const std::exception &e) {
-      fault(path, e.what());
-    }
+    } catch (const std::exception &e) { fault(path, e.what()); }
   }
 };
 

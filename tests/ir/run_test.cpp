@@ -148,23 +148,30 @@ bool same_reports(std::vector<ReportLine> a, std::vector<ReportLine> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](auto &x, auto &y) { return key(x) == key(y); });
 }
 
-void compare(const RunFile &f, const Memory &after, const Outcome &out, const std::string &where, std::vector<std::string> &faults) {
+void compare(const RunFile &f, const Memory &after, const Outcome &out, const std::string &where,
+             std::vector<std::string> &faults) {
   for (const auto &[name, array] : after.arrays) {
     const auto found = unpack(array);
     const auto it = f.expected.arrays.find(name);
     const auto want = it != f.expected.arrays.end() ? it->second : unpack(f.memory.arrays.at(name));
     bool same = found.size() == want.size();
-    for (size_t k = 0; same && k < found.size(); ++k) same = agrees(array.type, found[k], want[k], f.expected.tolerance);
-    if (!same) faults.push_back(where + "$" + name + ": expected" + show(array.type, want) + ", found" + show(array.type, found));
+    for (size_t k = 0; same && k < found.size(); ++k)
+      same = agrees(array.type, found[k], want[k], f.expected.tolerance);
+    if (!same)
+      faults.push_back(where + "$" + name + ": expected" + show(array.type, want) + ", found" +
+                       show(array.type, found));
   }
   for (const auto &[slot, want] : f.expected.outputs) {
     const uint64_t found = out.results[slot];
     if (!agrees(want.first, found, want.second, f.expected.tolerance))
-      faults.push_back(where + "output " + std::to_string(slot) + ": expected " + show_value(want.first, want.second) + ", found " + show_value(want.first, found));
+      faults.push_back(where + "output " + std::to_string(slot) + ": expected " + show_value(want.first, want.second) +
+                       ", found " + show_value(want.first, found));
   }
   if (!same_reports(out.reports, f.expected.reports)) {
     std::string found;
-    for (const ReportLine &r : out.reports) found += "\n    report " + std::to_string(r.site) + " " + std::to_string(r.iteration) + " =" + show(Type::i64, r.values);
+    for (const ReportLine &r : out.reports)
+      found += "\n    report " + std::to_string(r.site) + " " + std::to_string(r.iteration) + " =" +
+               show(Type::i64, r.values);
     faults.push_back(where + "reports differ, found:" + found);
   }
   if (out.failed != f.expected.failed) faults.push_back(where + (out.failed ? "failed" : "did not fail"));

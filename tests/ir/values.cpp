@@ -25,9 +25,7 @@ uint64_t parse_value(Type t, const std::string &word) {
   try {
     const Unit u = parse("raw\nfunc @v() {\n%0 = const." + std::string(info(t).name) + " " + word + "\n}\n");
     return const_bits(u.code()[0]);
-  } catch (const std::exception &e) {
-    throw std::runtime_error("in a header: " + std::string(e.what()).substr(8));
-  }
+  } catch (const std::exception &e) { throw std::runtime_error("in a header: " + std::string(e.what()).substr(8)); }
 }
 
 std::string show_value(Type t, uint64_t bits) {

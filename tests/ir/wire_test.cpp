@@ -1,4 +1,5 @@
-// wire_test.cpp: the reader of units against damaged bytes, and the corners of the Builder that text files do not reach.
+// wire_test.cpp: the reader of units against damaged bytes, and the corners of the Builder that text files do not
+// reach.
 #include <gtest/gtest.h>
 
 #include "core/support/error.hpp"
@@ -14,7 +15,8 @@ std::string sample() {
 
 TEST(Wire, truncated_or_extended_is_refused) {
   const std::string bytes = sample();
-  for (size_t n = 0; n < bytes.size(); n += 1 + n / 64) EXPECT_THROW(from_wire(std::string_view(bytes).substr(0, n)), Error) << n;
+  for (size_t n = 0; n < bytes.size(); n += 1 + n / 64)
+    EXPECT_THROW(from_wire(std::string_view(bytes).substr(0, n)), Error) << n;
   EXPECT_THROW(from_wire(bytes + std::string(16, '\0')), Error);
 }
 
@@ -29,9 +31,7 @@ TEST(Wire, no_byte_is_ignored) {
       try {
         ASSERT_EQ(to_wire(from_wire(damaged)), damaged) << "byte " << at;
         ++accepted;
-      } catch (const Error &) {
-        ++refused;
-      }
+      } catch (const Error &) { ++refused; }
     }
   EXPECT_GT(accepted, 0);  // a constant's bits, for one
   EXPECT_GT(refused, accepted / 4);
