@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from quadrants import _native as n
-from quadrants.lang.exception import QuadrantsCompilationError, QuadrantsRuntimeError, QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.exception import (
+    QuadrantsCompilationError,
+    QuadrantsRuntimeError,
+    QuadrantsSyntaxError,
+    QuadrantsTypeError,
+)
 
 NAMES = "f16 f32 f64 i8 i16 i32 i64 u1 u8 u16 u32 u64".split()
 INTS = [name for name in NAMES if name[0] in "iu"]

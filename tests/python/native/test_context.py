@@ -6,8 +6,8 @@ import textwrap
 
 import numpy as np
 import pytest
-from handmade import build
 
+from handmade import build
 from quadrants import _native as n
 from quadrants.lang.exception import QuadrantsRuntimeError
 

@@ -6,8 +6,8 @@ import weakref
 
 import numpy as np
 import pytest
-from handmade import Made, Owner, build, f32_bits, slots
 
+from handmade import Made, Owner, build, f32_bits, slots
 from quadrants import _native as n
 from quadrants.lang.exception import QuadrantsRuntimeError, QuadrantsRuntimeTypeError
 
