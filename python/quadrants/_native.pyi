@@ -4,7 +4,8 @@ The front end (quadrants/lang) walks a kernel's AST and talks to a `Builder`; th
 constants, so Python holds at most one small object per expression. Errors are raised as the classes of
 `quadrants.lang.exception` without position; the front end adds file, line and caret.
 """
-from typing import Any, Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 # ---------------------------------------------------------------------------------------------------------- types
 class DataType:
