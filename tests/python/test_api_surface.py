@@ -8,21 +8,22 @@ import pytest
 import quadrants as qd
 
 QD = """Backend BitpackedFields BufferView CRITICAL DEBUG DeviceCapability ERROR Event Field FieldsBuilder Format
-GraphStatus INFO Layout Matrix MatrixField MatrixNdarray MatrixTensor Mesh MeshInstance Ndarray QuadrantsAssertionError
-QuadrantsCompilationError QuadrantsNameError QuadrantsRuntimeError QuadrantsRuntimeTypeError QuadrantsSyntaxError
-QuadrantsTypeError SNode ScalarField ScalarNdarray Stream Struct StructField TRACE Template Tensor Vector VectorNdarray
-VectorTensor WARN abs acos activate ad algorithms amdgpu append arm64 asin assume_in_range atan2 atomic_add atomic_and
-atomic_cas atomic_exchange atomic_max atomic_min atomic_mul atomic_or atomic_sub atomic_xor axes bit_cast bit_shr
-block_local cache_read_only cast ceil checkpoint clock_counter clock_freq_hz cos cpu create_event create_stream cuda
-data_oriented dataclass deactivate deactivate_all_snodes dump_compile_config eig exp experimental extension f16 f32 f64
-field float16 float32 float64 floor frexp func get_addr global_thread_idx gpu graph graph_do_while graph_parallel
-graph_parallel_context grouped i i16 i32 i64 i8 ij ijk ijkl ijl ik ikl il init int16 int32 int64 int8 interop is_active
-is_extension_enabled is_logging_effective j jk jkl jl k kernel kl l lang length linalg log loop_config make_spd math max
-mesh_local mesh_patch_idx metal min ndarray ndrange no_activate one perf_dispatch polar_decompose pow profiler pure
-pyfunc python randn random raw_div raw_mod real_func ref rescale_index reset root round rsqrt select set_logging_level simt sin
-solve sparse sparse_matrix_builder sqrt static static_assert static_print stop_grad stream_parallel svd sym_eig sync tan
-tanh template tensor tools types u1 u16 u32 u64 u8 uint1 uint16 uint32 uint64 uint8 volatile_load vulkan wrap x64 x86_64
-zero""".split()
+GraphStatus INFO Layout Matrix MatrixField MatrixNdarray MatrixTensor Mesh MeshInstance Ndarray
+QuadrantsAssertionError QuadrantsCompilationError QuadrantsNameError QuadrantsRuntimeError
+QuadrantsRuntimeTypeError QuadrantsSyntaxError QuadrantsTypeError SNode ScalarField ScalarNdarray Stream Struct
+StructField TRACE Template Tensor Vector VectorNdarray VectorTensor WARN abs acos activate ad algorithms amdgpu
+append arm64 asin assume_in_range atan2 atomic_add atomic_and atomic_cas atomic_exchange atomic_max atomic_min
+atomic_mul atomic_or atomic_sub atomic_xor axes bit_cast bit_shr block_local cache_read_only cast ceil
+checkpoint clock_counter clock_freq_hz cos cpu create_event create_stream cuda data_oriented dataclass
+deactivate deactivate_all_snodes dump_compile_config eig exp experimental extension f16 f32 f64 field float16
+float32 float64 floor frexp func get_addr global_thread_idx gpu graph graph_do_while graph_parallel
+graph_parallel_context grouped i i16 i32 i64 i8 ij ijk ijkl ijl ik ikl il init int16 int32 int64 int8 interop
+is_active is_extension_enabled is_logging_effective j jk jkl jl k kernel kl l lang length linalg log loop_config
+make_spd math max mesh_local mesh_patch_idx metal min ndarray ndrange no_activate one perf_dispatch
+polar_decompose pow profiler pure pyfunc python randn random raw_div raw_mod real_func ref rescale_index reset
+root round rsqrt select set_logging_level simt sin solve sparse sparse_matrix_builder sqrt static static_assert
+static_print stop_grad stream_parallel svd sym_eig sync tan tanh template tensor tools types u1 u16 u32 u64 u8
+uint1 uint16 uint32 uint64 uint8 volatile_load vulkan wrap x64 x86_64 zero""".split()
 FIELD = """copy_from dtype fill from_numpy from_torch has_dual has_grad layout parent shape snode to_dlpack to_numpy
 to_torch""".split()
 NDARRAY = "copy_from element_shape fill get_type has_dual has_grad layout shape to_dlpack".split()

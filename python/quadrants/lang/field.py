@@ -46,7 +46,7 @@ class Field:
         runtime.require_context()
         self._dtype, self.element_shape, self._layout, self._name = dtype, element_shape, layout, name
         self._is_primal = is_primal
-        self._epoch, self._created_at = runtime.epoch, _caller()
+        self._created_at = _caller()
         self._snode: SNode | None = None
         self._shape: tuple[int, ...] | None = None
         self._elements: host.Elements | None = None
@@ -59,6 +59,7 @@ class Field:
         self.grad: Field | None = None
         self.dual: Field | None = None
         runtime.unplaced.add(self)
+        runtime.fields.add(self)
 
     # -- placement
     def _is_placed(self) -> bool:
@@ -107,8 +108,6 @@ class Field:
 
     def _live(self) -> host.Elements:
         get_runtime().require_context()
-        if self._epoch != get_runtime().epoch:
-            self._release("its runtime was reset; make it again after qd.init")
         if self._elements is None:
             raise QuadrantsRuntimeError(f"{self!r} (created at {self._created_at}) cannot be used: {self._gone}")
         return self._elements
@@ -150,7 +149,7 @@ class Field:
 
     # -- single elements
     def _index(self, key: Any) -> tuple[int, ...]:
-        """A checked index, the offset taken off. AssertionError for another arity or out of bounds, TypeError for reals."""
+        """A checked index, the offset taken off. AssertionError for another arity or out of bounds, TypeError."""
         key = () if key is None else key if isinstance(key, tuple) else tuple(key) if isinstance(key, list) else (key,)
         if len(key) == 1 and key[0] is None:
             key = ()
@@ -368,9 +367,10 @@ def field(
 ) -> Any:
     """A field of scalars, or of vectors or matrices when `dtype` is such a type; zeroed.
 
-    `shape` is a tuple of positive lengths, () for a single element, or None to `place` the field later. `order` names
-    the axes outermost first ("ji" stores columns together); `offset` is the index of the first element. `needs_grad` adds
-    storage for gradients. Needs `init`; raises ValueError, QuadrantsRuntimeError or QuadrantsSyntaxError.
+    `shape` is a tuple of positive lengths, () for a single element, or None to `place` the field later. `order`
+    names the axes outermost first ("ji" stores columns together); `offset` is the index of the first element.
+    `needs_grad` adds storage for gradients. Needs `init`; raises ValueError, QuadrantsRuntimeError or
+    QuadrantsSyntaxError.
     """
     if isinstance(dtype, MatrixType):
         return create_matrix_field(dtype.dtype, dtype.get_shape(), shape, order, name, offset, needs_grad, needs_dual)

@@ -8,6 +8,7 @@ Values keep the precision of the element type both ways.
 import math
 import operator
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -59,14 +60,15 @@ def cast_array(source: np.ndarray, dtype: _native.DataType) -> np.ndarray:
 class Elements:
     """The elements of one tensor in a buffer. `strides` and `base` count elements, not bytes."""
 
-    __slots__ = ("buffer", "dtype", "shape", "strides", "base", "array")
+    __slots__ = ("array", "base", "buffer", "dtype", "shape", "shared", "strides")
 
     def __init__(
         self, buffer: Any, dtype: _native.DataType, shape: tuple[int, ...], strides: tuple[int, ...], base: int
     ) -> None:
         self.buffer, self.dtype, self.shape, self.strides, self.base = buffer, dtype, shape, strides, base
+        self.shared = False
         try:
-            self.array = self._over(buffer)
+            self.array = self._over(memoryview(buffer))
         except (TypeError, ValueError, BufferError):
             self.array = None  # the buffer is not mapped for the host
 
@@ -105,7 +107,14 @@ class Elements:
     def part(self, index: tuple[int, ...]) -> np.ndarray:
         """The elements under the leading indices: a view where memory is mapped, else a copy."""
         get_runtime().require_context().sync()
-        return (self.array if self.array is not None else self._staged())[index]
+        return self._view()[index] if self.array is not None else self._staged()[index]
+
+    def _view(self) -> np.ndarray:
+        """All elements, for the program to keep: the runtime's memory stays mapped as long as it is held."""
+        if not self.shared:
+            self.shared = True
+            get_runtime().shared.append(ref(self.array))
+        return self.array.view()
 
     def load(self) -> np.ndarray:
         """A copy of all elements, C-contiguous."""
@@ -115,7 +124,7 @@ class Elements:
     def view(self) -> np.ndarray | None:
         """All elements without a copy, or None where memory is not mapped."""
         get_runtime().require_context().sync()
-        return self.array
+        return self._view() if self.array is not None else None
 
     def store(self, source: np.ndarray) -> None:
         """Writes all elements; `source` broadcasts to the shape and is cast as kernels cast."""

@@ -8,7 +8,7 @@ remembers the `epoch` of its making, so that an object of an earlier runtime is 
 import atexit
 import os
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, finalize, ref
 
 from quadrants import _native
 from quadrants.lang import config
@@ -27,7 +27,9 @@ class Runtime:
         self.epoch = 0
         self.kernels: WeakSet[Any] = WeakSet()
         self.unplaced: WeakSet[Any] = WeakSet()
+        self.fields: WeakSet[Any] = WeakSet()
         self.ndarrays: WeakSet[Any] = WeakSet()
+        self.shared: list[ref[Any]] = []  # NumPy arrays over device memory that programs may hold views of
         self.compiles: list[tuple[str, float, Any]] = []  # of record_compile, for qd.cache_report()
         self.abandoned: list[
             Any
@@ -41,6 +43,7 @@ class Runtime:
         self.cfg: config.CompileConfig | None = None
         self.root: Any = None  # quadrants.lang.snode makes the default builder when it is first used
         self.unplaced.clear()
+        self.fields.clear()
         self.ndarrays.clear()
         self.use_options(config.defaults())
 
@@ -83,8 +86,27 @@ class Runtime:
             kernel.clear()
         for array in list(self.ndarrays):
             array._forget()
+        for field in list(self.fields):
+            field._release("its runtime was reset; make it again after qd.init")
         self._forget()
         if context is not None:
+            self._close(context)
+
+    def _close(self, context: Any) -> None:
+        """Closes a context now, or when the last NumPy view of its memory is gone."""
+        views = [array for array in (shared() for shared in self.shared) if array is not None]
+        self.shared.clear()
+        left = len(views)
+
+        def one_less() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                context.close()
+
+        for array in views:
+            finalize(array, one_less).atexit = False
+        if not views:
             context.close()
 
     def require_context(self) -> Any:
@@ -132,7 +154,7 @@ def sync() -> None:
 
 
 def materialize() -> None:
-    """Checks that every field created without a shape has been placed by now. RuntimeError naming those that are not."""
+    """Checks that every field created without a shape has been placed. RuntimeError naming those that are not."""
     if not _runtime.unplaced:
         return
     missing = [field for field in _runtime.unplaced if not field._is_placed()]
@@ -144,14 +166,16 @@ def materialize() -> None:
 
 
 def _leave_behind() -> None:
-    """In a forked child: the context's threads are gone, so nothing of it may be used."""
-    if _runtime.context is not None:
-        _runtime.forked = True
-        _runtime.context.quiesce(1)
+    """In a forked child: the context's threads are gone, so nothing of it may be used. The native module knows too."""
+    _runtime.forked = _runtime.context is not None
 
 
 def _close_at_exit() -> None:
-    if _runtime.context is not None and not _runtime.forked:
+    if (
+        _runtime.context is not None
+        and not _runtime.forked
+        and not any(shared() is not None for shared in _runtime.shared)
+    ):
         _runtime.context.close()
 
 

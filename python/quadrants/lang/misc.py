@@ -117,8 +117,8 @@ def _check_switches(values: dict[str, Any]) -> None:
     loads = [name for name in ("QD_LOAD_IR", "QUADRANTS_LOAD_PTX") if config.switched_on(name)]
     if loads and (values["offline_cache"] or values["src_ll_cache"]):
         raise ValueError(
-            f"Caching must be disabled when using {' and '.join(loads)}: replacements are read from debug_dump_path for "
-            "a kernel that is compiled, and a cached kernel is not. Pass offline_cache=False and src_ll_cache=False."
+            f"Caching must be disabled when using {' and '.join(loads)}: replacements are read "
+            "from debug_dump_path for a kernel that is compiled, and a cached kernel is not. Pass offline_cache=False and src_ll_cache=False."
         )
     if values["offline_cache"] and (values["print_ir"] or config.switched_on("QD_DUMP_IR")):
         warnings.warn(_DUMP_WARNING, UserWarning, stacklevel=3)
@@ -144,7 +144,8 @@ def init(
 
     `arch` is one such as `qd.cpu` or `qd.cuda`, the name of one, or a list of which the first usable is taken; when
     none is, the CPU is used with a warning, or RuntimeError is raised when `enable_fallback` is False. Every other
-    keyword is a row of `quadrants.lang.config.OPTIONS`, which `QD_<NAME>` in the environment sets as well. Raises KeyError for an
+    keyword is a row of `quadrants.lang.config.OPTIONS`, which `QD_<NAME>` in the environment sets as well. Raises
+    KeyError for an
     unknown keyword, TypeError or ValueError for a bad value.
     """
     if require_version is not None:

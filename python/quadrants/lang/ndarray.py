@@ -32,7 +32,7 @@ class NdarrayTypeMetadata:
 
 
 class Ndarray(_native.NdarrayBase):
-    """Common to all ndarrays. `dtype` is the scalar type, `element_type` that of elements, `grad` the gradients or None."""
+    """Common to all ndarrays. `dtype` is the scalar type, `element_type` that of elements, `grad` another or None."""
 
     def __init__(self, dtype: Any, shape: tuple[int, ...], element_shape: tuple[int, ...], needs_grad: bool) -> None:
         runtime = get_runtime()
