@@ -290,7 +290,8 @@ void Analysis::find_exclusive() {
   }
 }
 
-// Counted as if vectorised where that is usual; loops with unknown bounds run eight times.
+// Counted as if vectorised where that is usual. Loops with unknown bounds are taken to be long: a wake-up for nothing costs
+// microseconds, and running a heavy task on one core costs all the others.
 void Analysis::estimate() {
   const auto &f = unit_.entry();
   double total = 0, times = 1;
@@ -313,8 +314,8 @@ void Analysis::estimate() {
     if (row.flags & view::Opens) {
       outer.push_back(times);
       int64_t a = 0, b = 0;
-      if (op_of(r) == Op::loop) times *= constant(r.a, a) && constant(r.b, b) ? std::max<double>(0, double(b) - double(a)) : 8;
-      if (op_of(r) == Op::repeat) times *= 16;
+      if (op_of(r) == Op::loop) times *= constant(r.a, a) && constant(r.b, b) ? std::max<double>(0, double(b) - double(a)) : 64;
+      if (op_of(r) == Op::repeat) times *= 256;
     }
   }
   cost_ = uint32_t(std::clamp(total, 1.0, 4e9));

@@ -131,7 +131,13 @@ llvm::Value *Emit::pure(const QdInst &r, llvm::Value *x, llvm::Value *y, llvm::V
     case Op::add: return real ? b.CreateFAdd(x, y) : b.CreateAdd(x, y);
     case Op::sub: return real ? b.CreateFSub(x, y) : b.CreateSub(x, y);
     case Op::mul: return real ? b.CreateFMul(x, y) : b.CreateMul(x, y);
-    case Op::fdiv: return b.CreateFDiv(x, y);
+    case Op::fdiv:
+      if (options.fast_math && t == VType::f32 && op_of(at(r.b)) == Op::sqrt) {
+        llvm::Value *root = reciprocal_root(value[at(r.b).a]);
+        auto *one = llvm::dyn_cast<llvm::ConstantFP>(x);
+        return one && one->isExactlyValue(1.0) ? root : b.CreateFMul(x, root);
+      }
+      return b.CreateFDiv(x, y);
     case Op::idiv: case Op::udiv: case Op::irem: case Op::urem: case Op::floordiv: case Op::floormod: return divide(op, x, y);
     case Op::neg: return real ? b.CreateFNeg(x) : b.CreateNeg(x);
     case Op::abs: return real ? b.CreateUnaryIntrinsic(in::fabs, x) : b.CreateBinaryIntrinsic(in::abs, x, b.getFalse());
@@ -172,6 +178,17 @@ llvm::Value *Emit::pure(const QdInst &r, llvm::Value *x, llvm::Value *y, llvm::V
   }
 }
 
+// With fast math LLVM makes an estimate and a Newton step of 1 / sqrt(x), which turns the infinity at 0 and the 0 at infinity
+// into NaN; fast math of ours keeps both.
+llvm::Value *Emit::reciprocal_root(llvm::Value *x) {
+  auto *t = x->getType();
+  llvm::Value *r = b.CreateFDiv(llvm::ConstantFP::get(t, 1.0), b.CreateUnaryIntrinsic(in::sqrt, x));
+  if (!options.fast_math || !t->isFloatTy()) return r;
+  llvm::Constant *zero = llvm::ConstantFP::get(t, 0.0), *infinity = llvm::ConstantFP::getInfinity(t);
+  r = b.CreateSelect(b.CreateFCmpOEQ(x, zero), infinity, r);
+  return b.CreateSelect(b.CreateFCmpOEQ(x, infinity), zero, r);
+}
+
 // In f32 or f64; halves are widened, as ops.def computes them.
 llvm::Value *Emit::math(Op op, llvm::Value *x, llvm::Value *y) {
   if (x->getType()->isHalfTy()) {
@@ -180,7 +197,7 @@ llvm::Value *Emit::math(Op op, llvm::Value *x, llvm::Value *y) {
     return b.CreateFPTrunc(r, b.getHalfTy());
   }
   if (op == Op::sqrt) return b.CreateUnaryIntrinsic(in::sqrt, x);
-  if (op == Op::rsqrt) return b.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), b.CreateUnaryIntrinsic(in::sqrt, x));
+  if (op == Op::rsqrt) return reciprocal_root(x);
   if (hooks.math)
     if (llvm::Value *v = hooks.math(b, op, x, y, options.fast_math)) return v;
   const auto one = [&](ID id) -> llvm::Value * { return b.CreateUnaryIntrinsic(id, x); };

@@ -77,6 +77,7 @@ struct Emit {
   llvm::Value *int_pow(llvm::Value *x, llvm::Value *y);
   llvm::Value *frexp(llvm::Value *x, bool fraction);
   llvm::Value *math(view::Op, llvm::Value *x, llvm::Value *y);
+  llvm::Value *reciprocal_root(llvm::Value *x);
 
   // --- memory (memory.cpp)
   llvm::Value *address(uint32_t p, uint32_t index);
