@@ -339,7 +339,7 @@ def cast_result(w, v, declared):
             raise QuadrantsCompilationError(f"the function returns {got} values, its annotation names {len(declared)}")
         return tuple(cast_result(w, p, d) for p, d in zip(v, declared))
     if isinstance(declared, DataType):
-        if type(v) not in SCALARS or (w.is_kernel and declared.is_integral and dtype_of(w, v).is_real):
+        if type(v) not in SCALARS:
             raise _bad_return(w, v, declared)
         return w.b.cast(v, declared)
     if type(v) in MATRICES and w.is_kernel and declared.dtype is not None:
