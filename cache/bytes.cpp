@@ -30,9 +30,7 @@ std::shared_ptr<Bytes> Bytes::make(size_t size) {
   bytes->room_ = room_for(size);
   try {
     return std::shared_ptr<Bytes>(std::move(bytes));
-  } catch (const std::bad_alloc &) {
-    return {};
-  }
+  } catch (const std::bad_alloc &) { return {}; }
 }
 
 std::shared_ptr<Bytes> Bytes::copy(std::string_view from) {

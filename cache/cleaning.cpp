@@ -1,6 +1,6 @@
-// cleaning.cpp: keeps the files of all tiers under one bound. There is no index: the folder is the truth, and a file's time
-// of change is its last use (a hit touches it) or its age (policy fifo does not touch). One process cleans at a time; a file
-// that vanishes under a reader is a miss like any other.
+// cleaning.cpp: keeps the files of all tiers under one bound. There is no index: the folder is the truth, and a file's
+// time of change is its last use (a hit touches it) or its age (policy fifo does not touch). One process cleans at a
+// time; a file that vanishes under a reader is a miss like any other.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -57,10 +57,8 @@ std::vector<Found> walk(int root) {
         std::string path = folder + "/" + name;
         struct stat s;
         if (::fstatat(root, path.c_str(), &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) return;
-        if (auto digest = Digest::from_hex(name))
-          files.push_back({path, *digest, uint64_t(s.st_size), s.st_mtime});
-        else if (now - s.st_mtime > abandoned_after)
-          ::unlinkat(root, path.c_str(), 0);
+        if (auto digest = Digest::from_hex(name)) files.push_back({path, *digest, uint64_t(s.st_size), s.st_mtime});
+        else if (now - s.st_mtime > abandoned_after) ::unlinkat(root, path.c_str(), 0);
       });
     });
   });

@@ -1,6 +1,6 @@
-// digest.hpp: the identity of everything that is cached. BLAKE2b-256, because cached code is executed: a key that could be
-// made to collide would be a way to run foreign code. Parts are fed with a tag and a length, so that no two different
-// lists of parts give the same byte stream, and a part that is left out is visible.
+// digest.hpp: the identity of everything that is cached. BLAKE2b-256, because cached code is executed: a key that could
+// be made to collide would be a way to run foreign code. Parts are fed with a tag and a length, so that no two
+// different lists of parts give the same byte stream, and a part that is left out is visible.
 #pragma once
 #include <array>
 #include <compare>
@@ -16,8 +16,8 @@ namespace qd::cache {
 struct Digest {
   std::array<uint8_t, 32> bytes{};
   auto operator<=>(const Digest &) const = default;
-  std::string hex() const;                                    // 64 lower-case digits
-  static std::optional<Digest> from_hex(std::string_view);    // nothing unless it is exactly what hex() writes
+  std::string hex() const;                                  // 64 lower-case digits
+  static std::optional<Digest> from_hex(std::string_view);  // nothing unless it is exactly what hex() writes
   std::string_view view() const { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
 };
 

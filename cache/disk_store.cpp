@@ -1,6 +1,6 @@
-// disk_store.cpp: files below one root, <tier>/<first byte>/<digest>. Published by rename, so a reader sees a whole file or
-// none; every read is checked by entry.cpp, so whatever lies there is a value or a miss. All paths are relative to an open
-// folder that is ours alone, because cached code is executed.
+// disk_store.cpp: files below one root, <tier>/<first byte>/<digest>. Published by rename, so a reader sees a whole
+// file or none; every read is checked by entry.cpp, so whatever lies there is a value or a miss. All paths are relative
+// to an open folder that is ours alone, because cached code is executed.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -98,14 +98,15 @@ Fd DiskLayer::open_root(std::string &why) const {
   }
   int error = make_folders(config_.root);
   Fd fd(error ? -1 : ::open(config_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat s{};
+  struct stat s {};
   if (!error && (!fd || ::fstat(fd.get(), &s))) error = errno;
   if (error) {
     why = "the cache folder " + config_.root + " can't be used (" + error_text(error) + ")";
   } else if (s.st_uid != ::geteuid()) {
     why = "the cache folder " + config_.root + " belongs to another user, and cached code is executed";
   } else if (s.st_mode & (S_IWGRP | S_IWOTH)) {
-    why = "the cache folder " + config_.root + " can be written by others, and cached code is executed: chmod go-w closes it";
+    why = "the cache folder " + config_.root +
+          " can be written by others, and cached code is executed: chmod go-w closes it";
   }
   return why.empty() ? std::move(fd) : Fd();
 }
@@ -121,8 +122,9 @@ bool DiskLayer::ready() {
     if (root_) usable_.store(true, std::memory_order_release);
   }
   if (why.empty()) return true;
-  warn_once(said_root_, why + ". Compiled kernels are kept in memory only; to keep them, set offline_cache_file_path (or "
-            "QD_OFFLINE_CACHE_FILE_PATH) to a folder of your own; offline_cache=False silences this.");
+  warn_once(said_root_, why +
+                            ". Compiled kernels are kept in memory only; to keep them, set offline_cache_file_path (or "
+                            "QD_OFFLINE_CACHE_FILE_PATH) to a folder of your own; offline_cache=False silences this.");
   return false;
 }
 
@@ -201,10 +203,8 @@ void DiskLayer::put(const Key &key, std::string_view file) {
   int error = 0;
   bool done = publish(path, file, error);
   if (!done && error == ENOENT) {  // the first entry of its shard
-    if (make_shard(shard_of(key)))
-      done = publish(path, file, error);
-    else
-      error = errno;
+    if (make_shard(shard_of(key))) done = publish(path, file, error);
+    else error = errno;
   }
   if (done) {
     use(key.digest);
@@ -213,9 +213,11 @@ void DiskLayer::put(const Key &key, std::string_view file) {
   }
   if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EINTR) return;  // passes: this entry only
   writable_ = false;
-  warn_once(said_write_, "the cache folder " + config_.root + " can't be written (" + error_text(error) +
-            "). New compiled kernels are kept in memory only: free space there, give yourself the right to write, or set "
-            "offline_cache_file_path (or QD_OFFLINE_CACHE_FILE_PATH) to another folder.");
+  warn_once(
+      said_write_,
+      "the cache folder " + config_.root + " can't be written (" + error_text(error) +
+          "). New compiled kernels are kept in memory only: free space there, give yourself the right to write, or set "
+          "offline_cache_file_path (or QD_OFFLINE_CACHE_FILE_PATH) to another folder.");
 }
 
 void DiskLayer::drop(const Key &key) {
@@ -230,7 +232,8 @@ void DiskLayer::clean_when_due(size_t published) {
   {
     std::lock_guard lock(mutex_);
     if (!usage_)
-      usage_ = Fd(::openat(root_.get(), usage_file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+      usage_ = Fd(
+          ::openat(root_.get(), usage_file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
     if (!usage_) return;
   }
   std::string marks(published / usage_unit + 1, '.');

@@ -64,7 +64,8 @@ std::optional<Fixed> read_fixed(std::string_view head) {
   Fixed f;
   if (head.size() < sizeof f) return {};
   std::memcpy(&f, head.data(), sizeof f);
-  if (std::memcmp(f.magic, magic, sizeof magic) || f.format != entry_format || f.n_components > max_components) return {};
+  if (std::memcmp(f.magic, magic, sizeof magic) || f.format != entry_format || f.n_components > max_components)
+    return {};
   if (f.header_size != header_size(f.n_components) || head.size() < f.header_size) return {};
   std::string_view covered = head.substr(0, f.header_size - 8);
   if (read_u64(head.data() + covered.size()) != checksum(covered)) return {};

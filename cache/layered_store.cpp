@@ -1,5 +1,5 @@
-// layered_store.cpp: memory in front of disk, and the one switch of spec/caching.md 3: with offline_cache=False there is no
-// disk layer, so no tier can reach the disk. Also the place where "no function throws" is kept.
+// layered_store.cpp: memory in front of disk, and the one switch of spec/caching.md 3: with offline_cache=False there
+// is no disk layer, so no tier can reach the disk. Also the place where "no function throws" is kept.
 #include <chrono>
 
 #include "cache/entry.hpp"
@@ -10,7 +10,8 @@ namespace {
 
 class LayeredStore final : public Store {
  public:
-  LayeredStore(uint64_t memory_bytes, std::unique_ptr<DiskLayer> disk) : memory_(memory_bytes), disk_(std::move(disk)) {}
+  LayeredStore(uint64_t memory_bytes, std::unique_ptr<DiskLayer> disk)
+      : memory_(memory_bytes), disk_(std::move(disk)) {}
 
   std::optional<Entry> get(const Key &key) override {
     return guarded<Entry>([&]() -> std::optional<Entry> {
@@ -34,7 +35,8 @@ class LayeredStore final : public Store {
       Entry entry{payload, {digest_of(payload->view()), payload->size(), components, Origin::memory}};
       memory_.keep(key, entry);
       if (disk_)
-        disk_->put(key, encode_entry(key, payload->view(), entry.info.payload_digest, components, disk_->config().version));
+        disk_->put(key,
+                   encode_entry(key, payload->view(), entry.info.payload_digest, components, disk_->config().version));
       return true;
     });
   }
@@ -86,9 +88,7 @@ class LayeredStore final : public Store {
   static std::optional<T> guarded(F &&f) {
     try {
       return f();
-    } catch (...) {
-      return {};
-    }
+    } catch (...) { return {}; }
   }
 
   MemoryLayer memory_;
@@ -100,7 +100,9 @@ class LayeredStore final : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> make_memory_store(uint64_t max_bytes) { return std::make_unique<LayeredStore>(max_bytes, nullptr); }
+std::unique_ptr<Store> make_memory_store(uint64_t max_bytes) {
+  return std::make_unique<LayeredStore>(max_bytes, nullptr);
+}
 
 std::unique_ptr<Store> make_store(const StoreConfig &config) {
   auto disk = config.offline_cache ? std::make_unique<DiskLayer>(config) : nullptr;

@@ -1,5 +1,5 @@
-// layers.hpp: the two layers that layered_store.cpp puts behind Store: a bounded map of this process, and files below one
-// folder. Inside the cache only; users see store.hpp.
+// layers.hpp: the two layers that layered_store.cpp puts behind Store: a bounded map of this process, and files below
+// one folder. Inside the cache only; users see store.hpp.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -67,7 +67,7 @@ class DiskLayer {
 
  private:
   friend class FileClaim;
-  bool ready();                         // the root is open, ours and closed to others; opens it on first use
+  bool ready();  // the root is open, ours and closed to others; opens it on first use
   Fd open_root(std::string &why) const;
   bool make_shard(const std::string &shard);
   bool publish(const std::string &path, std::string_view file, int &error);
@@ -78,7 +78,7 @@ class DiskLayer {
   void warn_once(std::atomic<bool> &said, const std::string &message);
 
   const StoreConfig config_;
-  std::mutex mutex_;                    // of what follows
+  std::mutex mutex_;  // of what follows
   bool tried_ = false;
   Fd root_, usage_;
   std::unordered_set<Digest, DigestHash> used_;
@@ -86,8 +86,8 @@ class DiskLayer {
   std::atomic<bool> usable_ = false, writable_ = true, locks_ = true, said_root_ = false, said_write_ = false;
 };
 
-// cleaning.cpp: brings the files of all tiers below `root` to (1 - factor) of the bound when they are over it, the least
-// recently used (lru: last hit; fifo: published) first. Not a file that `keep` names.
+// cleaning.cpp: brings the files of all tiers below `root` to (1 - factor) of the bound when they are over it, the
+// least recently used (lru: last hit; fifo: published) first. Not a file that `keep` names.
 void clean(int root, const StoreConfig &, const std::function<bool(const Digest &)> &keep);
 
 std::string shard_of(const Key &);  // "<tier>/<first byte>"

@@ -1,5 +1,5 @@
-// memory_store.cpp: values of this process, bounded by their bytes. The oldest use is forgotten first; a value in use stays
-// alive through its Blob whatever happens here.
+// memory_store.cpp: values of this process, bounded by their bytes. The oldest use is forgotten first; a value in use
+// stays alive through its Blob whatever happens here.
 #include "cache/layers.hpp"
 
 namespace qd::cache {

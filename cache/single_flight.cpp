@@ -1,6 +1,7 @@
-// single_flight.cpp: one process compiles a key while others wait for it. The lock is flock on a file beside the entry, so
-// it goes when its process goes, and the wait is bounded: a stuck neighbour costs at most two seconds, then everybody
-// compiles for himself. The holder removes the file; whoever locked a removed file tries again with the new one.
+// single_flight.cpp: one process compiles a key while others wait for it. The lock is flock on a file beside the entry,
+// so it goes when its process goes, and the wait is bounded: a stuck neighbour costs at most two seconds, then
+// everybody compiles for himself. The holder removes the file; whoever locked a removed file tries again with the new
+// one.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>

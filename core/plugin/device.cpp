@@ -11,7 +11,9 @@ struct Call {
   const QdbBackend &table;
   Inside inside;
   QdbErr err;
-  explicit Call(const Instance &i) : library(i.library()), table(i.library().table), inside(&i.services()) { i.require(); }
+  explicit Call(const Instance &i) : library(i.library()), table(i.library().table), inside(&i.services()) {
+    i.require();
+  }
   explicit Call(const Device &d) : Call(*d.instance()) {}
   void check(QdbStatus status, const char *what) { plugin::check(library, status, err, what); }
 };
@@ -59,7 +61,8 @@ std::unique_ptr<Module> Module::load(std::shared_ptr<Device> device, std::span<c
   for (const Artifact &a : artifacts) list.push_back({str(a.kind), bytes(a.bytes->view())});
   Call c(*module->device_);
   c.check(c.table.module_load(module->device_->raw(), list.data(), sizeof(QdbArtifact), uint32_t(list.size()),
-                              &module->handle_, &c.err), "module_load");
+                              &module->handle_, &c.err),
+          "module_load");
   if (!module->handle_) no_handle(c.library, "module_load");
   return module;
 }

@@ -1,6 +1,6 @@
-// discover.cpp: where plugins are looked for, in order: an explicit path; beside the core; entry points of packages, for an
-// arch that isn't beside the core; QD_BACKEND_PATH. The ones beside the core were installed with it and are loaded at once;
-// all others meet the helper process first. A library is loaded once, and stays.
+// discover.cpp: where plugins are looked for, in order: an explicit path; beside the core; entry points of packages,
+// for an arch that isn't beside the core; QD_BACKEND_PATH. The ones beside the core were installed with it and are
+// loaded at once; all others meet the helper process first. A library is loaded once, and stays.
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -28,8 +28,8 @@ struct Candidate {
 using FileId = std::tuple<dev_t, ino_t, int64_t, int64_t, off_t>;
 struct Registry {  // of this process
   std::mutex mutex;
-  std::map<std::string, std::unique_ptr<Library>> loaded;                    // by real path
-  std::map<FileId, std::variant<std::string, Refusal>> probed;               // a hanging plugin costs its 3 s once
+  std::map<std::string, std::unique_ptr<Library>> loaded;       // by real path
+  std::map<FileId, std::variant<std::string, Refusal>> probed;  // a hanging plugin costs its 3 s once
 };
 
 Registry &registry() {
@@ -65,9 +65,9 @@ void add_path_variable(std::vector<Candidate> &out) {
     struct stat s;
     if (element.empty()) continue;
     if (element[0] == '/' && !::stat(element.c_str(), &s) && S_ISDIR(s.st_mode))
-      for (std::string &path : shared_objects(element)) out.push_back({std::move(path), "QD_BACKEND_PATH", Trust::foreign, true});
-    else
-      out.push_back({element, "QD_BACKEND_PATH"});
+      for (std::string &path : shared_objects(element))
+        out.push_back({std::move(path), "QD_BACKEND_PATH", Trust::foreign, true});
+    else out.push_back({element, "QD_BACKEND_PATH"});
   }
 }
 
@@ -81,7 +81,8 @@ std::vector<Candidate> candidates(const ContextConfig &c, const std::string &arc
   auto is_beside = [&](const std::string &a) { return !c.plugin_dir.empty() && is_file(beside(c, a)); };
   if (arch.empty()) {
     if (!c.plugin_dir.empty())
-      for (std::string &path : shared_objects(c.plugin_dir)) out.push_back({std::move(path), "beside the core", Trust::first_party, true});
+      for (std::string &path : shared_objects(c.plugin_dir))
+        out.push_back({std::move(path), "beside the core", Trust::first_party, true});
   } else if (is_beside(arch)) {
     out.push_back({beside(c, arch), "beside the core", Trust::first_party});
   }
@@ -100,7 +101,7 @@ std::string real_path(const std::string &path) {
 
 std::variant<std::string, Refusal> probed(const ContextConfig &c, const std::string &path) {
   Registry &r = registry();
-  struct stat s{};
+  struct stat s {};
   ::stat(path.c_str(), &s);
   FileId id{s.st_dev, s.st_ino, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, s.st_size};
   if (auto it = r.probed.find(id); it != r.probed.end()) return it->second;
@@ -108,7 +109,8 @@ std::variant<std::string, Refusal> probed(const ContextConfig &c, const std::str
 }
 
 // The library, or why not. With an arch, a candidate for another one gives a Refusal without a step: it is no news.
-std::variant<const Library *, Refusal> open(const ContextConfig &c, const Candidate &candidate, const std::string &arch) {
+std::variant<const Library *, Refusal> open(const ContextConfig &c, const Candidate &candidate,
+                                            const std::string &arch) {
   if (auto refusal = check_file(candidate.path)) {
     if (candidate.in_folder && refusal->step == step_not_a_plugin) return Refusal{};
     return std::move(*refusal);
@@ -129,7 +131,8 @@ std::variant<const Library *, Refusal> open(const ContextConfig &c, const Candid
   }
   const Library *library = known->second.get();
   if (arch.empty() || library->arch == arch) return library;
-  return Refusal{"arch", "a plugin for arch '" + library->arch + "', asked for was '" + arch + "'", "give the path of the right plugin"};
+  return Refusal{"arch", "a plugin for arch '" + library->arch + "', asked for was '" + arch + "'",
+                 "give the path of the right plugin"};
 }
 
 PluginReport report_of(const Candidate &c) {
@@ -151,10 +154,9 @@ void try_device(const ContextConfig &config, const Library &library, PluginRepor
     std::vector<std::pair<std::string, std::string>> options(config.options.begin(), config.options.end());
     auto instance = Instance::create(library, std::make_shared<Services>(), options);
     r.usable = instance->device_count() > 0;
-    if (!r.usable) fill(r, {"device", "the driver is there, but no device", "check that a device is installed and visible"});
-  } catch (const Error &e) {
-    fill(r, {"instance", e.what(), "install the vendor's driver, or use another arch"});
-  }
+    if (!r.usable)
+      fill(r, {"device", "the driver is there, but no device", "check that a device is installed and visible"});
+  } catch (const Error &e) { fill(r, {"instance", e.what(), "install the vendor's driver, or use another arch"}); }
 }
 
 }  // namespace
@@ -218,8 +220,7 @@ std::vector<PluginReport> survey_plugins(const ContextConfig &config) {
     r.abi = std::to_string(QDB_ABI_MAJOR) + "." + std::to_string(library.minor);
     auto [first, is_new] = provided.emplace(library.arch, c.path);
     if (!is_new && real_path(first->second) == real_path(c.path)) continue;
-    if (is_new)
-      try_device(config, library, r);
+    if (is_new) try_device(config, library, r);
     else
       fill(r, {"shadowed", "arch '" + library.arch + "' comes from " + first->second + " already",
                "remove one of the two, or choose with an explicit path"});

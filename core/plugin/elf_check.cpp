@@ -58,11 +58,14 @@ std::optional<Refusal> check_header(const File &f, Elf64_Ehdr &e) {
   size_t first = std::min<uint64_t>(f.size, SELFMAG);
   if (!f.read(0, e.e_ident, first) || std::memcmp(e.e_ident, ELFMAG, first))
     return Refusal{step_not_a_plugin, "not an ELF file", "give the path of a plugin, libqd_<arch>.so"};
-  if (!f.read(0, &e, sizeof e)) return truncated("it has " + std::to_string(f.size) + " bytes, less than an ELF header");
+  if (!f.read(0, &e, sizeof e))
+    return truncated("it has " + std::to_string(f.size) + " bytes, less than an ELF header");
   if (e.e_ident[EI_CLASS] != ELFCLASS64) return foreign("a 32-bit file");
   if (e.e_ident[EI_DATA] != ELFDATA2LSB) return foreign("a big-endian file");
-  if (e.e_machine != machine) return foreign("built for another machine (ELF machine " + std::to_string(e.e_machine) + ")");
-  if (e.e_type != ET_DYN) return Refusal{step_not_a_plugin, "not a shared object", "give the path of a plugin, libqd_<arch>.so"};
+  if (e.e_machine != machine)
+    return foreign("built for another machine (ELF machine " + std::to_string(e.e_machine) + ")");
+  if (e.e_type != ET_DYN)
+    return Refusal{step_not_a_plugin, "not a shared object", "give the path of a plugin, libqd_<arch>.so"};
   return {};
 }
 
@@ -90,7 +93,8 @@ bool exports_entry(const File &f, const std::vector<Elf64_Shdr> &sections) {
     std::vector<Elf64_Sym> symbols;
     std::vector<char> names;
     const Elf64_Shdr &strings = sections[s.sh_link];
-    if (!f.read(s.sh_offset, symbols, s.sh_size / sizeof(Elf64_Sym)) || !f.read(strings.sh_offset, names, strings.sh_size))
+    if (!f.read(s.sh_offset, symbols, s.sh_size / sizeof(Elf64_Sym)) ||
+        !f.read(strings.sh_offset, names, strings.sh_size))
       continue;
     constexpr std::string_view entry(QDB_ENTRY_SYMBOL, sizeof QDB_ENTRY_SYMBOL);  // with its NUL
     for (const Elf64_Sym &sym : symbols)
@@ -107,7 +111,7 @@ std::optional<Refusal> check_file(const std::string &path) {
   if (path.empty() || path[0] != '/')
     return Refusal{"path", "the path is not absolute", "give the whole path, beginning with /"};
   File f{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
-  struct stat s{};
+  struct stat s {};
   if (f.fd < 0 || ::fstat(f.fd, &s)) {
     std::string why = std::generic_category().message(errno);
     return Refusal{"path", "can't be opened: " + why, "check the path and its permissions"};
@@ -120,7 +124,8 @@ std::optional<Refusal> check_file(const std::string &path) {
   if (auto r = check_segments(f, e)) return r;
   if (auto r = check_sections(f, e, sections)) return r;
   if (!exports_entry(f, sections))
-    return Refusal{step_not_a_plugin, "does not export " QDB_ENTRY_SYMBOL, "not a Quadrants backend: take it off the list"};
+    return Refusal{step_not_a_plugin, "does not export " QDB_ENTRY_SYMBOL,
+                   "not a Quadrants backend: take it off the list"};
   return {};
 }
 

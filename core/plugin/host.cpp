@@ -1,5 +1,6 @@
-// host.cpp: the host functions of qd_backend.h. None throws, takes a lock of the runtime or calls back, parallel_for apart.
-// Which Context a call belongs to is known by the thread: a plugin is negotiated once, a process may open many Contexts.
+// host.cpp: the host functions of qd_backend.h. None throws, takes a lock of the runtime or calls back, parallel_for
+// apart. Which Context a call belongs to is known by the thread: a plugin is negotiated once, a process may open many
+// Contexts.
 #include "core/plugin/host.hpp"
 
 #include <cstring>
@@ -14,7 +15,9 @@ namespace {
 
 thread_local const Services *current = nullptr;
 
-std::string_view text(const QdbStr *s) { return s && s->ptr && s->len ? std::string_view(s->ptr, s->len) : std::string_view(); }
+std::string_view text(const QdbStr *s) {
+  return s && s->ptr && s->len ? std::string_view(s->ptr, s->len) : std::string_view();
+}
 
 // Fields of a struct that may be shorter than ours.
 #define QD_GET(info, type, field, otherwise) (QDB_HAS(info, type, field) ? (info)->field : (otherwise))
@@ -31,8 +34,7 @@ void QDB_CALL err_set(void *, QdbErr *err, const QdbErrInfo *info) noexcept try 
   err->native = QD_GET(info, QdbErrInfo, native, 0);
   err->message = text(&message);
   err->where = text(&where);
-} catch (...) {
-}
+} catch (...) {}
 
 uint32_t QDB_CALL level_of_log(void *) noexcept { return uint32_t(log_level()); }
 
@@ -84,9 +86,7 @@ QdbStatus QDB_CALL parallel_for(void *, uint64_t n, uint64_t grain, QdbRangeFn f
     fn(arg, begin, end, worker);
   });
   return QDB_OK;
-} catch (const std::bad_alloc &) {
-  return QDB_E_HOST_MEMORY;
-} catch (...) {
+} catch (const std::bad_alloc &) { return QDB_E_HOST_MEMORY; } catch (...) {
   return QDB_E_INTERNAL;
 }
 
@@ -94,9 +94,7 @@ uint32_t QDB_CALL worker_count(void *) noexcept { return current && current->poo
 
 int32_t QDB_CALL cancel_requested(void *, const QdbErr *call) noexcept try {
   return call && call->cancelled && *call->cancelled && (*call->cancelled)();
-} catch (...) {
-  return 0;
-}
+} catch (...) { return 0; }
 
 // <dump_path>/<name>.<extension>; a name is a file name, whatever a kernel is called.
 std::string dump_file(const Services &services, std::string_view kind, std::string_view name) {
@@ -115,10 +113,8 @@ void QDB_CALL dump(void *, const QdbStr *kind, const QdbStr *name, const QdbByte
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(static_cast<const char *>(data->ptr), std::streamsize(data->len));
   file.close();
-  if (!file)
-    log_line(log_warn, "dump", path + " can't be written: set debug_dump_path to a folder that can");
-} catch (...) {
-}
+  if (!file) log_line(log_warn, "dump", path + " can't be written: set debug_dump_path to a folder that can");
+} catch (...) {}
 
 QdbStatus QDB_CALL dump_override(void *hctx, const QdbStr *kind, const QdbStr *name, QdbBlob **out) noexcept try {
   if (!out) return QDB_E_INVALID;
@@ -135,13 +131,11 @@ QdbStatus QDB_CALL dump_override(void *hctx, const QdbStr *kind, const QdbStr *n
   QdbStatus status = blob_new(hctx, content.size(), out, &data);
   if (status == QDB_OK && !content.empty()) std::memcpy(data, content.data(), content.size());
   return status;
-} catch (...) {
-  return QDB_E_INTERNAL;
-}
+} catch (...) { return QDB_E_INTERNAL; }
 
-constexpr QdbHost table = {sizeof(QdbHost), QDB_ABI_MINOR, err_set, level_of_log, log_from_plugin, blob_new, blob_resize,
-                           blob_view, blob_retain, blob_release, parallel_for, worker_count, cancel_requested, dump,
-                           dump_override};
+constexpr QdbHost table = {sizeof(QdbHost), QDB_ABI_MINOR, err_set,          level_of_log, log_from_plugin,
+                           blob_new,        blob_resize,   blob_view,        blob_retain,  blob_release,
+                           parallel_for,    worker_count,  cancel_requested, dump,         dump_override};
 
 }  // namespace
 
@@ -157,15 +151,18 @@ void check(const Library &library, QdbStatus status, const QdbErr &err, const ch
   m += " failed: ";
   m += err.message.empty() ? meaning_of(status) : err.message;
   if (!err.where.empty()) m += " (at " + err.where + ")";
-  if (err.domain && *err.domain && err.native) m += std::string(" [") + err.domain + " " + std::to_string(err.native) + "]";
+  if (err.domain && *err.domain && err.native)
+    m += std::string(" [") + err.domain + " " + std::to_string(err.native) + "]";
   m += " [" + name_of(status) + "]";
   throw Error(kind_of(status), m, status);
 }
 
 void no_handle(const Library &library, const char *what) {
-  throw Error(Kind::internal, library.arch + ": " + what + " of " + library.path +
-              " reported success but gave nothing back [QDB_E_INTERNAL]: a fault of the plugin, report it to its authors",
-              QDB_E_INTERNAL);
+  throw Error(
+      Kind::internal,
+      library.arch + ": " + what + " of " + library.path +
+          " reported success but gave nothing back [QDB_E_INTERNAL]: a fault of the plugin, report it to its authors",
+      QDB_E_INTERNAL);
 }
 
 cache::Blob take(QdbBlob *blob) {

@@ -1,5 +1,5 @@
-// host.hpp: our side of the ABI: the table of host functions, and the error slot that a running call is known by. Inside
-// core/plugin only.
+// host.hpp: our side of the ABI: the table of host functions, and the error slot that a running call is known by.
+// Inside core/plugin only.
 #pragma once
 #include <functional>
 #include <string>

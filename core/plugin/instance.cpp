@@ -48,7 +48,8 @@ std::string kind_text(const char (&kind)[16]) { return {kind, strnlen(kind, size
 Instance::Instance(const Library &library, std::shared_ptr<Services> services)
     : library_(library), services_(std::move(services)) {}
 
-std::shared_ptr<Instance> Instance::create(const Library &library, std::shared_ptr<Services> services, Options options) {
+std::shared_ptr<Instance> Instance::create(const Library &library, std::shared_ptr<Services> services,
+                                           Options options) {
   std::shared_ptr<Instance> made(new Instance(library, std::move(services)));
   std::vector<QdbOption> rows = as_rows(options);
   QdbInstanceDesc desc{sizeof desc, uint32_t(rows.size()), rows.data(), sizeof(QdbOption), 0};
@@ -61,9 +62,11 @@ std::shared_ptr<Instance> Instance::create(const Library &library, std::shared_p
   QdbErr caps_err;
   check(library, library.table.caps(made->handle_, &caps, &caps_err), caps_err, "caps");
   if (!(caps.units & (QDB_UNIT_TASK | QDB_UNIT_KERNEL)))
-    throw Error(Kind::internal, library.arch + ": caps of " + library.path + " names no unit that it compiles", QDB_E_INTERNAL);
+    throw Error(Kind::internal, library.arch + ": caps of " + library.path + " names no unit that it compiles",
+                QDB_E_INTERNAL);
   if ((caps.caps & QDB_CAP_FINISH) && !library.table.finish)
-    throw Error(Kind::internal, library.arch + ": caps of " + library.path + " promises finish, the table has none", QDB_E_INTERNAL);
+    throw Error(Kind::internal, library.arch + ": caps of " + library.path + " promises finish, the table has none",
+                QDB_E_INTERNAL);
   uint32_t limit = caps.caps & QDB_CAP_COMPILE_MT ? caps.max_compile_threads : 1;
   made->caps_ = {caps.units, caps.caps, caps.ir_major, caps.ir_minor, limit};
   made->turns_ = std::make_unique<Turns>(limit);
@@ -81,8 +84,11 @@ void Instance::quiesce(uint32_t why) {
 }
 
 void Instance::refuse_quiesced() const {
-  throw Error(Kind::runtime, library_.arch + ": the runtime belongs to the parent process or the interpreter is ending: "
-              "start processes with spawn, or call qd.init again [QDB_E_FORKED]", QDB_E_FORKED);
+  throw Error(Kind::runtime,
+              library_.arch +
+                  ": the runtime belongs to the parent process or the interpreter is ending: "
+                  "start processes with spawn, or call qd.init again [QDB_E_FORKED]",
+              QDB_E_FORKED);
 }
 
 uint32_t Instance::device_count() const {
@@ -101,7 +107,8 @@ QdbDeviceInfo Instance::device_info(uint32_t index) const {
   QdbDeviceInfo info{};
   info.struct_size = sizeof info;
   check(library_, library_.table.device_info(handle_, index, &info, &err), err, "device_info");
-  info.name[sizeof info.name - 1] = info.isa[sizeof info.isa - 1] = info.driver_version[sizeof info.driver_version - 1] = 0;
+  info.name[sizeof info.name - 1] = info.isa[sizeof info.isa - 1] =
+      info.driver_version[sizeof info.driver_version - 1] = 0;
   return info;
 }
 
@@ -118,8 +125,17 @@ Artifact Instance::compile(uint32_t unit, std::span<const Task> tasks, std::stri
   list.reserve(tasks.size());
   for (const Task &t : tasks) list.push_back({bytes(t.ir), str(t.symbol), str(t.name)});
   std::vector<QdbOption> rows = as_rows(options);
-  QdbCompileReq req{sizeof req, unit, list.data(), uint32_t(list.size()), sizeof(QdbTask), bytes(target), rows.data(),
-                    uint32_t(rows.size()), sizeof(QdbOption), flags, 0};
+  QdbCompileReq req{sizeof req,
+                    unit,
+                    list.data(),
+                    uint32_t(list.size()),
+                    sizeof(QdbTask),
+                    bytes(target),
+                    rows.data(),
+                    uint32_t(rows.size()),
+                    sizeof(QdbOption),
+                    flags,
+                    0};
   QdbArtifactOut out{};
   out.struct_size = sizeof out;
   Turns::Turn turn(*turns_);

@@ -1,5 +1,5 @@
-// negotiate.cpp: first contact with a plugin, and the checks of its reply: nothing of it is used before it was looked at.
-// Runs in the helper process for foreign plugins first, then here; the text is the same.
+// negotiate.cpp: first contact with a plugin, and the checks of its reply: nothing of it is used before it was looked
+// at. Runs in the helper process for foreign plugins first, then here; the text is the same.
 #define BOOST_DLL_USE_STD_FS
 #include <boost/dll/shared_library.hpp>
 
@@ -90,22 +90,28 @@ std::variant<Library, Refusal> read_reply(const std::string &path, QdbStatus sta
   if (answer.overrun()) return fault("reply", "the plugin wrote past the end of the reply");
   if (status != QDB_OK) {
     std::string reason = text(r.reason);
-    return Refusal{"negotiate", (reason.empty() ? meaning_of(status) : reason) + " [" + name_of(status) + "; this core speaks ABI " +
-                   std::to_string(QDB_ABI_MAJOR) + "." + std::to_string(QDB_ABI_MINOR) + "]", upgrade};
+    return Refusal{"negotiate",
+                   (reason.empty() ? meaning_of(status) : reason) + " [" + name_of(status) + "; this core speaks ABI " +
+                       std::to_string(QDB_ABI_MAJOR) + "." + std::to_string(QDB_ABI_MINOR) + "]",
+                   upgrade};
   }
   if (r.magic != QDB_MAGIC) return fault("reply", "the reply has a wrong magic number");
   std::string arch = text(r.arch);
   if (!good_arch(arch)) return fault("reply", "the arch name is not of the form [a-z][a-z0-9_]{0,30}");
   if (r.major != QDB_ABI_MAJOR)
-    return Refusal{"reply", "the plugin chose ABI major " + std::to_string(r.major) + ", offered was " +
-                   std::to_string(QDB_ABI_MAJOR), upgrade};
+    return Refusal{
+        "reply",
+        "the plugin chose ABI major " + std::to_string(r.major) + ", offered was " + std::to_string(QDB_ABI_MAJOR),
+        upgrade};
   if (r.sanitizer != 0 && r.sanitizer != our_sanitizer)
     return Refusal{"reply", "the plugin was built with another sanitizer than the core", "use builds of one preset"};
   const auto *theirs = static_cast<const QdbBackend *>(r.backend);
   if (!theirs) return fault("table", "the reply has no table");
   if (theirs->struct_size < QDB_BACKEND_MINOR0_SIZE)
-    return Refusal{"table", "the table has " + std::to_string(theirs->struct_size) + " bytes, ABI 1.0 needs " +
-                   std::to_string(QDB_BACKEND_MINOR0_SIZE), upgrade};
+    return Refusal{"table",
+                   "the table has " + std::to_string(theirs->struct_size) + " bytes, ABI 1.0 needs " +
+                       std::to_string(QDB_BACKEND_MINOR0_SIZE),
+                   upgrade};
   Library library;
   // Only what both sides know is copied: members behind the plugin's end stay NULL, and what is there is never read.
   std::memcpy(&library.table, theirs, std::min<size_t>(theirs->struct_size, sizeof library.table));
@@ -136,7 +142,8 @@ std::variant<Library, Refusal> negotiate(const std::string &path, uint32_t flags
   } catch (const std::exception &e) {
     return Refusal{"load", e.what(), "install what the message names, or the package again"};
   }
-  QdbHello hello{QDB_MAGIC, sizeof hello, QDB_ABI_MAJOR, QDB_ABI_MAJOR, QDB_ABI_MINOR, flags, our_sanitizer, 0, host_table, nullptr};
+  QdbHello hello{QDB_MAGIC, sizeof hello, QDB_ABI_MAJOR, QDB_ABI_MAJOR, QDB_ABI_MINOR, flags, our_sanitizer,
+                 0,         host_table,   nullptr};
   Answer answer;
   QdbStatus status = entry(&hello, &answer.reply);
   return read_reply(path, status, answer);

@@ -1,7 +1,7 @@
-// plugin.hpp: a backend plugin as the rest of the core sees it: typed handles over the C table of qd_backend.h. Every call
-// is checked: a status becomes qd::Error by status.def, success without a handle is a fault of the plugin. Handles destroy
-// their object when they go, keep their parents alive, and may be used from any thread; calls on one Stream are serialised
-// by the caller. A Library is never unloaded, so nothing here can dangle into unmapped code.
+// plugin.hpp: a backend plugin as the rest of the core sees it: typed handles over the C table of qd_backend.h. Every
+// call is checked: a status becomes qd::Error by status.def, success without a handle is a fault of the plugin. Handles
+// destroy their object when they go, keep their parents alive, and may be used from any thread; calls on one Stream are
+// serialised by the caller. A Library is never unloaded, so nothing here can dangle into unmapped code.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -30,30 +30,30 @@ struct Services {
 
 struct Library {  // one loaded plugin; lives until the process ends
   std::string path, arch, name, version;
-  cache::Digest build_id;                // all code that can change generated code: part of every key
-  uint32_t minor = 0;                    // of the ABI, the smaller of both sides
-  QdbBackend table{};                    // a copy: what the plugin's own struct_size does not cover is NULL here
+  cache::Digest build_id;  // all code that can change generated code: part of every key
+  uint32_t minor = 0;      // of the ABI, the smaller of both sides
+  QdbBackend table{};      // a copy: what the plugin's own struct_size does not cover is NULL here
 };
 
-// Loads the first plugin for `arch` that can be loaded; null when there is none. Every refusal on the way is appended to
-// `chain`. A library is loaded once per process, whatever asks for it.
+// Loads the first plugin for `arch` that can be loaded; null when there is none. Every refusal on the way is appended
+// to `chain`. A library is loaded once per process, whatever asks for it.
 const Library *load(const ContextConfig &, const std::string &arch, std::vector<PluginReport> &chain);
 std::string describe(const std::vector<PluginReport> &chain);  // one line a refusal: path, step, reason, remedy
 
 struct Caps {
-  uint32_t units = 0;        // QDB_UNIT_
-  uint64_t caps = 0;         // QDB_CAP_
+  uint32_t units = 0;  // QDB_UNIT_
+  uint64_t caps = 0;   // QDB_CAP_
   uint32_t ir_major = 0, ir_minor = 0;
   uint32_t max_compile_threads = 0;
   bool has(uint64_t cap) const { return (caps & cap) != 0; }
 };
 
-struct Task {                // of a compile request; the caller keeps the strings alive
+struct Task {  // of a compile request; the caller keeps the strings alive
   std::string_view ir, symbol, name;
 };
 
 struct Artifact {
-  std::string kind;          // "elf", "ptx", "cubin", ...
+  std::string kind;  // "elf", "ptx", "cubin", ...
   cache::Blob bytes;
 };
 
@@ -68,12 +68,12 @@ class Instance {
   const Caps &caps() const { return caps_; }
   uint32_t device_count() const;
   QdbDeviceInfo device_info(uint32_t index) const;
-  void quiesce(uint32_t why);  // 1 in a forked child, 2 at exit: calls are refused from here on, handles let go without one
+  void quiesce(
+      uint32_t why);  // 1 in a forked child, 2 at exit: calls are refused from here on, handles let go without one
   bool quiesced() const { return quiesced_.load(std::memory_order_relaxed); }
 
-  // `unit` QDB_UNIT_, `flags` QDB_COMPILE_. Any thread; the plugin's limits (QDB_CAP_COMPILE_MT, max_compile_threads) are
-  // kept here: a call over the limit waits its turn.
-  // `cancelled` is polled by the plugin, from any thread.
+  // `unit` QDB_UNIT_, `flags` QDB_COMPILE_. Any thread; the plugin's limits (QDB_CAP_COMPILE_MT, max_compile_threads)
+  // are kept here: a call over the limit waits its turn. `cancelled` is polled by the plugin, from any thread.
   Artifact compile(uint32_t unit, std::span<const Task>, std::string_view target, Options, uint32_t flags,
                    const std::function<bool()> &cancelled = {}) const;
   Artifact finish(std::string_view target, const Artifact &) const;  // only with QDB_CAP_FINISH

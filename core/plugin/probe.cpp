@@ -1,6 +1,7 @@
-// probe.cpp: a foreign plugin's first contact, in a child process. The child is a small executable of ours, started with
-// posix_spawn: forking a Python process that has threads would copy locks that nobody will ever release. Success is a line
-// that the child writes after everything went well; whatever else happens (crash, exit, silence) is a refusal.
+// probe.cpp: a foreign plugin's first contact, in a child process. The child is a small executable of ours, started
+// with posix_spawn: forking a Python process that has threads would copy locks that nobody will ever release. Success
+// is a line that the child writes after everything went well; whatever else happens (crash, exit, silence) is a
+// refusal.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -101,16 +102,20 @@ std::variant<std::string, Refusal> probe(const std::string &helper, const std::s
   int status = collect(child.pid);
   if (!ended) return Refusal{"probe", "no answer in 3 s", blame};
   if (status != -1 && WIFSIGNALED(status))
-    return Refusal{"probe", std::string("crashed with signal ") + std::to_string(WTERMSIG(status)) + " (" +
-                   strsignal(WTERMSIG(status)) + ")", blame};
+    return Refusal{"probe",
+                   std::string("crashed with signal ") + std::to_string(WTERMSIG(status)) + " (" +
+                       strsignal(WTERMSIG(status)) + ")",
+                   blame};
   std::string_view line(heard);
   bool whole = !line.empty() && line.back() == '\n';
   if (whole) line.remove_suffix(1);
   bool clean = status == -1 || WEXITSTATUS(status) == 0;
   if (whole && clean && line.starts_with(probe_yes)) return std::string(line.substr(strlen(probe_yes)));
   if (whole && line.starts_with(probe_no)) return refusal_of(line.substr(strlen(probe_no)));
-  return Refusal{"probe", "left the process with exit code " + std::to_string(status == -1 ? -1 : WEXITSTATUS(status)) +
-                 " and without an answer", blame};
+  return Refusal{"probe",
+                 "left the process with exit code " + std::to_string(status == -1 ? -1 : WEXITSTATUS(status)) +
+                     " and without an answer",
+                 blame};
 }
 
 }  // namespace qd::plugin

@@ -1,4 +1,5 @@
-// status.cpp: the table of status.def as data. The python class of a row decides the Kind; the binding reads the same table.
+// status.cpp: the table of status.def as data. The python class of a row decides the Kind; the binding reads the same
+// table.
 #include "core/plugin/status.hpp"
 
 #include <string_view>

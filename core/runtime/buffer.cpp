@@ -1,5 +1,5 @@
-// buffer.cpp: device memory as Python holds it. Transfers are over when the call returns. Where memory is the host's and
-// launches are synchronous, they are plain copies.
+// buffer.cpp: device memory as Python holds it. Transfers are over when the call returns. Where memory is the host's
+// and launches are synchronous, they are plain copies.
 #include <cstring>
 
 #include "core/runtime/device_backend.hpp"
@@ -10,7 +10,10 @@ namespace {
 class SessionBuffer final : public Buffer, public Resource {
  public:
   SessionBuffer(std::shared_ptr<Session> session, std::unique_ptr<plugin::Memory> memory)
-      : session_(std::move(session)), memory_(std::move(memory)), address_(memory_->address()), host_(memory_->host()),
+      : session_(std::move(session)),
+        memory_(std::move(memory)),
+        address_(memory_->address()),
+        host_(memory_->host()),
         size_(memory_->size()) {
     session_->add(this);
   }
@@ -46,8 +49,9 @@ class SessionBuffer final : public Buffer, public Resource {
   void fill(uint64_t offset, uint64_t size, uint64_t pattern, uint32_t pattern_bytes) override {
     check(offset, size, "fill");
     if ((pattern_bytes != 1 && pattern_bytes != 2 && pattern_bytes != 4 && pattern_bytes != 8) || size % pattern_bytes)
-      throw Error(Kind::value, "fill: expected a pattern of 1, 2, 4 or 8 bytes and a size that is a multiple of it, found " +
-                               std::to_string(pattern_bytes) + " and " + std::to_string(size));
+      throw Error(Kind::value,
+                  "fill: expected a pattern of 1, 2, 4 or 8 bytes and a size that is a multiple of it, found " +
+                      std::to_string(pattern_bytes) + " and " + std::to_string(size));
     if (!size) return;
     auto use = session_->use();
     QdbFill f{memory_->raw(), offset, size, pattern, pattern_bytes, 0};
@@ -67,7 +71,7 @@ class SessionBuffer final : public Buffer, public Resource {
   void check(uint64_t offset, uint64_t size, const char *what) const {
     if (offset > size_ || size > size_ - offset)
       throw Error(Kind::value, std::string(what) + ": expected a range within the buffer's " + std::to_string(size_) +
-                               " bytes, found " + std::to_string(size) + " bytes at " + std::to_string(offset));
+                                   " bytes, found " + std::to_string(size) + " bytes at " + std::to_string(offset));
   }
 
   std::shared_ptr<Session> session_;

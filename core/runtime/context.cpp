@@ -1,4 +1,5 @@
-// context.cpp: qd.init as an object: chooses the arch, opens plugin, device and caches, and hands kernels to the compiler.
+// context.cpp: qd.init as an object: chooses the arch, opens plugin, device and caches, and hands kernels to the
+// compiler.
 #include <sched.h>
 
 #include <algorithm>
@@ -73,7 +74,8 @@ class OpenContext final : public Context {
     device_name_ = info.name;
     auto pool = instance->services().pool;
     session_ = std::make_shared<Session>(plugin::Device::open(instance, 0), info);
-    compiler_ = std::make_unique<compile::Compiler>(make_backend(session_), open_store(config), pool, compiler_config(config));
+    compiler_ =
+        std::make_unique<compile::Compiler>(make_backend(session_), open_store(config), pool, compiler_config(config));
   }
   ~OpenContext() override { close(); }
 
@@ -124,9 +126,7 @@ std::shared_ptr<Context> Context::open(const ContextConfig &config) {
     if (!library) continue;
     try {
       return std::make_shared<OpenContext>(config, *library);
-    } catch (const Error &e) {
-      chain.push_back(refusal_of(*library, e));
-    }
+    } catch (const Error &e) { chain.push_back(refusal_of(*library, e)); }
   }
   std::string wanted;
   for (const std::string &arch : config.archs) wanted += (wanted.empty() ? "" : ", ") + arch;

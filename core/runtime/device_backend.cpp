@@ -1,5 +1,5 @@
-// device_backend.cpp: compile::Backend over a Session. Every call holds a Use, so that a compile or launch that runs while
-// the runtime is reset ends in "the runtime was reset" and nothing worse.
+// device_backend.cpp: compile::Backend over a Session. Every call holds a Use, so that a compile or launch that runs
+// while the runtime is reset ends in "the runtime was reset" and nothing worse.
 #include "core/runtime/device_backend.hpp"
 
 namespace qd {

@@ -37,7 +37,8 @@ Session::~Session() { close(); }
 
 void Session::refuse() {
   leave();
-  throw Error(Kind::runtime, "the runtime was reset: this object was made before qd.init() or qd.reset() was called last");
+  throw Error(Kind::runtime,
+              "the runtime was reset: this object was made before qd.init() or qd.reset() was called last");
 }
 
 void Session::add(Resource *r) {
@@ -77,7 +78,8 @@ void Session::quiesce(uint32_t why) noexcept {
   if (!device || abandoned_.exchange(true)) return;
   uses_.fetch_or(1, std::memory_order_acq_rel);
   device->instance()->quiesce(why);
-  // Threads of the pool do not exist in a forked child, and must not be waited for at exit: the pool is never destroyed.
+  // Threads of the pool do not exist in a forked child, and must not be waited for at exit: the pool is never
+  // destroyed.
   static auto *kept = new std::vector<std::shared_ptr<ThreadPool>>;
   kept->push_back(device->instance()->services().pool);
 }

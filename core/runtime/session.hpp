@@ -1,7 +1,8 @@
 // session.hpp: the inner state of a Context, shared by everything that it made. Inside core/runtime only.
 //
 // Lifetime: a call that touches the plugin holds a Use. close() refuses new ones, waits for the running ones, then lets
-// every Resource give its plugin objects back; after that a Resource is an empty shell that answers "the runtime was reset".
+// every Resource give its plugin objects back; after that a Resource is an empty shell that answers "the runtime was
+// reset".
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -45,18 +46,19 @@ class Session : public std::enable_shared_from_this<Session> {
     return Use(*this);
   }
 
-  // A Resource is known from its construction until its destructor calls remove(). False: close() has released it already.
+  // A Resource is known from its construction until its destructor calls remove(). False: close() has released it
+  // already.
   void add(Resource *);
   bool remove(Resource *) noexcept;
-  void close() noexcept;               // idempotent; a second caller waits for the first
-  void quiesce(uint32_t why) noexcept; // 1: a forked child, where nothing may be waited for
+  void close() noexcept;                // idempotent; a second caller waits for the first
+  void quiesce(uint32_t why) noexcept;  // 1: a forked child, where nothing may be waited for
 
   // All of these only within a Use.
   const plugin::Instance &instance() const { return *device_->instance(); }
   const std::shared_ptr<plugin::Device> &device() const { return device_; }
   const QdbDeviceInfo &device_info() const { return info_; }
-  // Launches of a CPU are over when the call returns, so each calling thread has a stream of its own and none waits; other
-  // devices get one stream, in whose order everything happens.
+  // Launches of a CPU are over when the call returns, so each calling thread has a stream of its own and none waits;
+  // other devices get one stream, in whose order everything happens.
   bool synchronous() const { return info_.kind == QDB_KIND_CPU; }
   template <class F>
   void on_stream(F &&f) {
@@ -75,16 +77,16 @@ class Session : public std::enable_shared_from_this<Session> {
   plugin::Stream *take_stream();
   void give_stream(plugin::Stream *) noexcept;
 
-  const uint64_t id_;                          // never used twice in a process, unlike an address
-  std::atomic<uint64_t> uses_ = 0;             // twice the running uses; bit 0: closed
-  std::atomic<bool> abandoned_ = false;        // quiesced: locks and threads may belong to nobody
+  const uint64_t id_;                    // never used twice in a process, unlike an address
+  std::atomic<uint64_t> uses_ = 0;       // twice the running uses; bit 0: closed
+  std::atomic<bool> abandoned_ = false;  // quiesced: locks and threads may belong to nobody
   std::shared_ptr<plugin::Device> device_;
   QdbDeviceInfo info_;
-  std::recursive_mutex resources_mutex_;       // release() of one may destroy another
+  std::recursive_mutex resources_mutex_;  // release() of one may destroy another
   std::unordered_set<Resource *> resources_;
   std::mutex stream_mutex_;
   std::vector<std::unique_ptr<plugin::Stream>> streams_;
-  std::vector<plugin::Stream *> idle_streams_; // of threads that ended
+  std::vector<plugin::Stream *> idle_streams_;  // of threads that ended
 };
 
 }  // namespace qd

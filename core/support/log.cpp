@@ -1,5 +1,5 @@
-// log.cpp: spdlog on standard error. The logger is made by the first line that is written, so a quiet program never sets
-// one up.
+// log.cpp: spdlog on standard error. The logger is made by the first line that is written, so a quiet program never
+// sets one up.
 #include "core/support/log.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -17,7 +17,8 @@ std::atomic<int> level_ = log_info;
 
 spdlog::logger &logger() {
   static spdlog::logger *made = [] {
-    auto *l = new spdlog::logger("quadrants", std::make_shared<spdlog::sinks::stderr_sink_mt>());  // outlives every thread
+    auto *l =
+        new spdlog::logger("quadrants", std::make_shared<spdlog::sinks::stderr_sink_mt>());  // outlives every thread
     l->set_level(spdlog::level::trace);
     l->set_pattern("[quadrants] [%l] %v");
     l->flush_on(spdlog::level::trace);
@@ -37,8 +38,7 @@ void log_line(int level, std::string_view component, std::string_view message) {
   if (!log_enabled(level)) return;
   auto as = levels[std::clamp(level, 0, int(log_trace))];
   try {
-    if (component.empty())
-      logger().log(as, spdlog::string_view_t(message.data(), message.size()));
+    if (component.empty()) logger().log(as, spdlog::string_view_t(message.data(), message.size()));
     else
       logger().log(as, "{}: {}", spdlog::string_view_t(component.data(), component.size()),
                    spdlog::string_view_t(message.data(), message.size()));

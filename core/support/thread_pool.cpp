@@ -1,5 +1,5 @@
-// thread_pool.cpp: jobs in a list, each with the index of its next chunk. A worker takes the first job that has chunks left;
-// the caller works on its own job only, so no call ever waits for work that it did not bring.
+// thread_pool.cpp: jobs in a list, each with the index of its next chunk. A worker takes the first job that has chunks
+// left; the caller works on its own job only, so no call ever waits for work that it did not bring.
 #include "core/support/thread_pool.hpp"
 
 #include <algorithm>

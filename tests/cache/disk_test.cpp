@@ -1,5 +1,5 @@
-// What may lie on a disk: damage, foreign things in the way, folders that can't be used, a full disk, and the promise that
-// offline_cache=False touches nothing at all.
+// What may lie on a disk: damage, foreign things in the way, folders that can't be used, a full disk, and the promise
+// that offline_cache=False touches nothing at all.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -50,16 +50,45 @@ TEST(Disk, WhateverStandsInTheWayIsAMissAndReplaced) {
       {"empty", [](const std::string &f) { spill(f, ""); }},
       {"short", [](const std::string &f) { spill(f, slurp(f).substr(0, 100)); }},
       {"long", [](const std::string &f) { spill(f, slurp(f) + "x"); }},
-      {"damaged", [](const std::string &f) { std::string s = slurp(f); s[s.size() - 12] ^= 1; spill(f, s); }},
+      {"damaged",
+       [](const std::string &f) {
+         std::string s = slurp(f);
+         s[s.size() - 12] ^= 1;
+         spill(f, s);
+       }},
       {"other key", [](const std::string &f) { spill(f, encode_entry(key_of("b"), "b", digest_of("b"), {}, "1")); }},
       {"text", [](const std::string &f) { spill(f, std::string(5000, 'x')); }},
       {"sparse giant", [](const std::string &f) { fs::resize_file(f, uint64_t(1) << 40); }},
-      {"fifo", [](const std::string &f) { fs::remove(f); ASSERT_EQ(mkfifo(f.c_str(), 0600), 0); }},
-      {"folder", [](const std::string &f) { fs::remove(f); fs::create_directories(f); }},
-      {"full folder", [](const std::string &f) { fs::remove(f); fs::create_directories(f + "/a/b"); }},
-      {"dangling link", [](const std::string &f) { fs::remove(f); fs::create_symlink("nowhere", f); }},
-      {"link to itself", [](const std::string &f) { fs::remove(f); fs::create_symlink(f, f); }},
-      {"link to an entry", [](const std::string &f) { fs::rename(f, f + "x"); fs::create_symlink(f + "x", f); }},
+      {"fifo",
+       [](const std::string &f) {
+         fs::remove(f);
+         ASSERT_EQ(mkfifo(f.c_str(), 0600), 0);
+       }},
+      {"folder",
+       [](const std::string &f) {
+         fs::remove(f);
+         fs::create_directories(f);
+       }},
+      {"full folder",
+       [](const std::string &f) {
+         fs::remove(f);
+         fs::create_directories(f + "/a/b");
+       }},
+      {"dangling link",
+       [](const std::string &f) {
+         fs::remove(f);
+         fs::create_symlink("nowhere", f);
+       }},
+      {"link to itself",
+       [](const std::string &f) {
+         fs::remove(f);
+         fs::create_symlink(f, f);
+       }},
+      {"link to an entry",
+       [](const std::string &f) {
+         fs::rename(f, f + "x");
+         fs::create_symlink(f + "x", f);
+       }},
       {"gone", [](const std::string &f) { fs::remove_all(fs::path(f).parent_path()); }},
   };
   for (const Case &c : cases) {
@@ -82,7 +111,10 @@ TEST(Disk, TheFolderIsPrivateAndNothingIsLeftOver) {
   Warnings w;
   std::string root = f / "a/b/c";
   auto store = make_store(config_of(root, w));
-  { auto claim = store->claim(key); store->put(key, Bytes::copy("v"), {}); }
+  {
+    auto claim = store->claim(key);
+    store->put(key, Bytes::copy("v"), {});
+  }
   EXPECT_EQ(fs::status(root).permissions(), fs::perms::owner_all);
   EXPECT_EQ(fs::status(root + "/elf").permissions(), fs::perms::owner_all);
   std::vector<std::string> names;
@@ -210,8 +242,9 @@ TEST(Disk, OfflineCacheOffTouchesNothing) {
 
 // Ends the process at any system call that names a file.
 bool forbid_files() {
-  constexpr uint32_t calls[] = {SYS_open,   SYS_openat, SYS_stat,  SYS_lstat,    SYS_newfstatat, SYS_access,    SYS_mkdir, SYS_mkdirat,
-                                SYS_rename, SYS_unlink, SYS_flock, SYS_unlinkat, SYS_renameat,   SYS_utimensat, SYS_creat, SYS_readlink};
+  constexpr uint32_t calls[] = {SYS_open,     SYS_openat,    SYS_stat,   SYS_lstat,   SYS_newfstatat, SYS_access,
+                                SYS_mkdir,    SYS_mkdirat,   SYS_rename, SYS_unlink,  SYS_flock,      SYS_unlinkat,
+                                SYS_renameat, SYS_utimensat, SYS_creat,  SYS_readlink};
   std::vector<sock_filter> code = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (uint32_t call : calls) {
     code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));

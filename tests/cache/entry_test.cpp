@@ -1,4 +1,5 @@
-// The entry format: what is written reads back, and no damaged, shortened, lengthened or foreign file is taken for a value.
+// The entry format: what is written reads back, and no damaged, shortened, lengthened or foreign file is taken for a
+// value.
 #include "cache/entry.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// The store as its users see it: hits, misses, bounds of memory, claims between threads, and what a second process finds.
+// The store as its users see it: hits, misses, bounds of memory, claims between threads, and what a second process
+// finds.
 #include "cache/store.hpp"
 
 #include <gtest/gtest.h>

@@ -33,14 +33,14 @@ Artifact compile(const Instance &i, std::string_view name, const std::function<b
   return i.compile(QDB_UNIT_TASK, {&t, 1}, "target", {}, 0, cancelled);
 }
 
-#define EXPECT_ERROR(call, a_kind, a_status, part)                                       \
-  try {                                                                                  \
-    call;                                                                                \
-    ADD_FAILURE() << "no error";                                                         \
-  } catch (const Error &e) {                                                             \
-    EXPECT_EQ(e.kind, a_kind) << e.what();                                               \
-    EXPECT_EQ(e.status, a_status) << e.what();                                           \
-    EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();          \
+#define EXPECT_ERROR(call, a_kind, a_status, part)                              \
+  try {                                                                         \
+    call;                                                                       \
+    ADD_FAILURE() << "no error";                                                \
+  } catch (const Error &e) {                                                    \
+    EXPECT_EQ(e.kind, a_kind) << e.what();                                      \
+    EXPECT_EQ(e.status, a_status) << e.what();                                  \
+    EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what(); \
   }
 
 TEST(Call, CompileGivesItsBlob) {
@@ -53,12 +53,13 @@ TEST(Call, CompileGivesItsBlob) {
 
 TEST(Call, AnswersBecomeErrors) {
   auto i = instance("mould");
-  EXPECT_ERROR(compile(*i, "said"), Kind::compilation, QDB_E_IR_OP, "mould: compile of said failed: cannot fold spoons (at here) [mould 42]");
+  EXPECT_ERROR(compile(*i, "said"), Kind::compilation, QDB_E_IR_OP,
+               "mould: compile of said failed: cannot fold spoons (at here) [mould 42]");
   EXPECT_ERROR(compile(*i, "said twice"), Kind::compilation, QDB_E_IR_OP, "cannot fold spoons; nor forks");
   EXPECT_ERROR(compile(*i, "unsaid"), Kind::compilation, QDB_E_COMPILE, "code generation failed [QDB_E_COMPILE]");
   EXPECT_ERROR(compile(*i, "no slot"), Kind::compilation, QDB_E_COMPILE, "code generation failed");
   EXPECT_ERROR(compile(*i, "unknown status"), Kind::internal, -77, "status -77");
-  EXPECT_ERROR(compile(*i, "null blob"), Kind::internal, QDB_E_INTERNAL, "gave nothing back");     // 42
+  EXPECT_ERROR(compile(*i, "null blob"), Kind::internal, QDB_E_INTERNAL, "gave nothing back");        // 42
   EXPECT_ERROR(compile(*i, "huge blob"), Kind::memory, QDB_E_HOST_MEMORY, "no memory for the code");  // 43
 }
 
@@ -107,7 +108,8 @@ TEST(Call, Cancel) {
   auto i = instance("mould");
   std::atomic<bool> stop = false;
   std::thread other([&] {
-    EXPECT_ERROR(compile(*i, "wait for cancel", [&] { return stop.load(); }), Kind::interrupted, QDB_E_CANCELLED, "stopped");
+    EXPECT_ERROR(compile(*i, "wait for cancel", [&] { return stop.load(); }), Kind::interrupted, QDB_E_CANCELLED,
+                 "stopped");
   });
   stop = true;
   other.join();
@@ -119,7 +121,8 @@ TEST(Call, DumpAndLoadBack) {
   services->dump_path = (fs::temp_directory_path() / ("qd_dump_test" + std::to_string(getpid()))).string() + "/deep/";
   auto i = instance("mould", services);
   std::string file = services->dump_path + "a_task.ll";
-  EXPECT_ERROR(compile(*i, "override"), Kind::internal, QDB_E_INTERNAL, "gave nothing back");  // nothing asked for: not ready
+  EXPECT_ERROR(compile(*i, "override"), Kind::internal, QDB_E_INTERNAL,
+               "gave nothing back");  // nothing asked for: not ready
   compile(*i, "dump");
   EXPECT_TRUE(fs::exists(file));
   std::ofstream(file, std::ios::trunc) << "edited";

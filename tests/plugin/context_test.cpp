@@ -1,4 +1,5 @@
-// A Context over the null plugin: opening, memory, compiling, launching, and above all what is left after it was closed.
+// A Context over the null plugin: opening, memory, compiling, launching, and above all what is left after it was
+// closed.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,7 +79,8 @@ TEST_F(ContextTest, AMissingDriverIsARefusalToo) {
   config.archs = {"no_driver"};
   config.plugin_path = std::string(QD_MADE) + "/no_driver.so";
   std::string m = message_of([&] { Context::open(config); });
-  for (const char *part : {"no_driver.so", "libmould.so.1: cannot open", "driver"}) EXPECT_NE(m.find(part), m.npos) << m;
+  for (const char *part : {"no_driver.so", "libmould.so.1: cannot open", "driver"})
+    EXPECT_NE(m.find(part), m.npos) << m;
 }
 
 TEST_F(ContextTest, Buffers) {
@@ -178,9 +180,7 @@ TEST_F(ContextTest, CloseWhileOtherThreadsWork) {
             other->fill(0, 16, 1, 1);
             ++launched;
           }
-        } catch (const Error &x) {
-          ended += std::string(x.what()).find("the runtime was reset") != std::string::npos;
-        }
+        } catch (const Error &x) { ended += std::string(x.what()).find("the runtime was reset") != std::string::npos; }
       });
     while (launched < 20) std::this_thread::yield();
     c->close();

@@ -1,5 +1,6 @@
-// What may be wrong with a plugin file, and that each is refused with its path, the step, the reason and a remedy, while
-// this process lives on and other plugins keep working. Numbers are those of the failure list that the loader was made from.
+// What may be wrong with a plugin file, and that each is refused with its path, the step, the reason and a remedy,
+// while this process lives on and other plugins keep working. Numbers are those of the failure list that the loader was
+// made from.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -59,11 +60,11 @@ struct Load : testing::Test {
   }
 };
 
-#define EXPECT_REFUSED(name, at_step, why)                              \
-  {                                                                     \
-    PluginReport r = refusal(made + "/" + name + ".so", name);          \
-    EXPECT_EQ(r.step, at_step) << r.reason;                             \
-    EXPECT_NE(r.reason.find(why), r.reason.npos) << name << r.reason;   \
+#define EXPECT_REFUSED(name, at_step, why)                            \
+  {                                                                   \
+    PluginReport r = refusal(made + "/" + name + ".so", name);        \
+    EXPECT_EQ(r.step, at_step) << r.reason;                           \
+    EXPECT_NE(r.reason.find(why), r.reason.npos) << name << r.reason; \
   }
 
 TEST_F(Load, AGoodPluginLoadsOnce) {
@@ -115,8 +116,8 @@ TEST_F(Load, Files) {
 TEST_F(Load, TruncatedFilesAreNotOpened) {  // 14
   std::string whole = made + "/mould.so";
   auto size = fs::file_size(whole);
-  for (uintmax_t n : {uintmax_t(0), uintmax_t(1), uintmax_t(63), uintmax_t(64), uintmax_t(200), size / 4, size / 2, size * 3 / 4, size - 64,
-                      size - 1}) {
+  for (uintmax_t n : {uintmax_t(0), uintmax_t(1), uintmax_t(63), uintmax_t(64), uintmax_t(200), size / 4, size / 2,
+                      size * 3 / 4, size - 64, size - 1}) {
     std::string path = copy("mould", "t" + std::to_string(n) + ".so");
     fs::resize_file(path, n);
     PluginReport r = refusal(path, "mould");
@@ -163,9 +164,9 @@ TEST_F(Load, CrashesStayInTheHelper) {
 #else
   const char *crash = "crashed with signal 11";
 #endif
-  EXPECT_REFUSED("constructor_segfault", "probe", crash);                   // 16
-  EXPECT_REFUSED("constructor_exit", "probe", "exit code 0");               // 18
-  EXPECT_REFUSED("abort", "probe", "crashed with signal 6");                // 19
+  EXPECT_REFUSED("constructor_segfault", "probe", crash);      // 16
+  EXPECT_REFUSED("constructor_exit", "probe", "exit code 0");  // 18
+  EXPECT_REFUSED("abort", "probe", "crashed with signal 6");   // 19
 }
 
 TEST_F(Load, AHangingPluginCostsThreeSecondsOnce) {  // 19

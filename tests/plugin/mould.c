@@ -1,5 +1,5 @@
-/* mould.c: a small working plugin in plain C, and, by -D, one named fault each. It proves that the header alone is enough to
- * write a backend, and is what the loader's failure tests load. Arch: QD_ARCH, "mould" by default.
+/* mould.c: a small working plugin in plain C, and, by -D, one named fault each. It proves that the header alone is
+ * enough to write a backend, and is what the loader's failure tests load. Arch: QD_ARCH, "mould" by default.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +133,8 @@ static QdbStatus compile(QdbInstance *i, const QdbCompileReq *req, QdbArtifactOu
   if (status == QDB_OK) memcpy(data, req->tasks[0].ir.ptr, req->tasks[0].ir.len);
   return status;
 }
-static QdbStatus module_load(QdbDevice *d, const QdbArtifact *a, uint32_t stride, uint32_t n, QdbModule **out, QdbErr *err) {
+static QdbStatus module_load(QdbDevice *d, const QdbArtifact *a, uint32_t stride, uint32_t n, QdbModule **out,
+                             QdbErr *err) {
   (void)d, (void)stride;
   for (uint32_t k = 0; k < n; k++) {
     const QdbArtifact *one = (const QdbArtifact *)((const char *)a + (size_t)stride * k);
@@ -190,7 +191,9 @@ static QdbStatus stream_sync(QdbStream *s, QdbErr *err) {
   (void)s, (void)err;
   return QDB_OK;
 }
-static char *place(QdbMem *m, uint64_t offset) { return m ? (char *)((Memory *)m)->data + offset : (char *)(uintptr_t)offset; }
+static char *place(QdbMem *m, uint64_t offset) {
+  return m ? (char *)((Memory *)m)->data + offset : (char *)(uintptr_t)offset;
+}
 static QdbStatus copy(QdbStream *s, const QdbCopy *c, uint32_t stride, uint32_t n, QdbErr *err) {
   (void)s, (void)err;
   for (uint32_t k = 0; k < n; k++, c = (const QdbCopy *)((const char *)c + stride))
@@ -215,11 +218,34 @@ typedef struct Table {
   void *later[4]; /* members of a header newer than the host's */
 } Table;
 
-__attribute__((unused)) static Table table = {
-    {sizeof(QdbBackend), QDB_ABI_MINOR, instance_create, instance_destroy, instance_quiesce, caps, NULL, device_count, device_info,
-     device_open, device_close, device_sync, target_of_device, compile, NULL, module_load, module_unload, module_entry, mem_alloc,
-     mem_free, mem_info, stream_create, stream_destroy, stream_sync, copy, fill, launch},
-    {(void *)1, (void *)1, (void *)1, (void *)1}};
+__attribute__((unused)) static Table table = {{sizeof(QdbBackend),
+                                               QDB_ABI_MINOR,
+                                               instance_create,
+                                               instance_destroy,
+                                               instance_quiesce,
+                                               caps,
+                                               NULL,
+                                               device_count,
+                                               device_info,
+                                               device_open,
+                                               device_close,
+                                               device_sync,
+                                               target_of_device,
+                                               compile,
+                                               NULL,
+                                               module_load,
+                                               module_unload,
+                                               module_entry,
+                                               mem_alloc,
+                                               mem_free,
+                                               mem_info,
+                                               stream_create,
+                                               stream_destroy,
+                                               stream_sync,
+                                               copy,
+                                               fill,
+                                               launch},
+                                              {(void *)1, (void *)1, (void *)1, (void *)1}};
 
 #if defined(MARKS) || defined(CONSTRUCTOR_SEGFAULT) || defined(CONSTRUCTOR_EXIT)
 __attribute__((constructor)) static void on_load(void) {

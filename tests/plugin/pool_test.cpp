@@ -47,7 +47,8 @@ TEST(ThreadPool, ManyCallers) {
   std::vector<std::thread> callers;
   for (int t = 0; t < 6; ++t)
     callers.emplace_back([&] {
-      for (int i = 0; i < 50; ++i) pool.parallel_for(20, 1, [&](uint64_t b, uint64_t e, uint32_t) { sum += int(e - b); });
+      for (int i = 0; i < 50; ++i)
+        pool.parallel_for(20, 1, [&](uint64_t b, uint64_t e, uint32_t) { sum += int(e - b); });
     });
   for (auto &t : callers) t.join();
   EXPECT_EQ(sum, 6 * 50 * 20);
@@ -57,10 +58,12 @@ TEST(ThreadPool, TheFirstExceptionArrivesAndTheRestIsDropped) {
   ThreadPool pool(3);
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> begun = 0;
-    EXPECT_THROW(pool.parallel_for(100000, 1, [&](uint64_t, uint64_t, uint32_t) {
-      ++begun;
-      throw std::runtime_error("x");
-    }), std::runtime_error);
+    EXPECT_THROW(pool.parallel_for(100000, 1,
+                                   [&](uint64_t, uint64_t, uint32_t) {
+                                     ++begun;
+                                     throw std::runtime_error("x");
+                                   }),
+                 std::runtime_error);
     EXPECT_LE(begun, 3);
   }
   std::atomic<int> after = 0;
