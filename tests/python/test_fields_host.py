@@ -330,3 +330,49 @@ def test_fields_take_attributes():
     f = qd.field(qd.f32, 3)
     f._tc = "anything"
     assert f._tc == "anything"
+
+
+def test_a_component_shares_the_memory_of_its_field_in_kernels():
+    v = qd.Vector.field(2, qd.i32, shape=64)
+    y = v.get_scalar_field(1)
+
+    @qd.kernel
+    def run():
+        for i in v:
+            v[i] = [i, 2 * i]
+            y[i] += v[i].x + 100
+            v[i].y += y[i]
+
+    run()
+    assert v.to_numpy().tolist() == [[i, 2 * (3 * i + 100)] for i in range(64)]
+
+
+def test_offset_and_order_in_kernels():
+    f = qd.field(qd.i32, shape=(3, 4), offset=(-1, 5), order="ji")
+
+    @qd.kernel
+    def run():
+        for i, j in f:
+            f[i, j] = 100 * i + j
+
+    run()
+    assert f.to_numpy().tolist() == [[100 * i + j for j in range(5, 9)] for i in range(-1, 2)]
+
+
+def test_placing_after_a_kernel_ran():
+    f, g = qd.field(qd.i32, shape=3), qd.field(qd.i32)
+
+    @qd.kernel
+    def run(x: qd.template()):
+        for i in x:
+            x[i] = i + 1
+
+    with pytest.raises(RuntimeError, match="not placed"):
+        run(f)
+    qd.root.dense(qd.i, 3).place(g)
+    run(f)
+    h = qd.field(qd.i32)
+    qd.root.dense(qd.i, 4).place(h)
+    run(g)
+    run(h)
+    assert f.to_numpy().tolist() == g.to_numpy().tolist() == [1, 2, 3] and h.to_numpy().tolist() == [1, 2, 3, 4]

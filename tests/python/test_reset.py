@@ -34,6 +34,15 @@ def test_objects_of_an_earlier_runtime_are_refused(arch, init):
         builder.dense(qd.i, 3)
 
 
+def test_kernels_refuse_arrays_of_an_earlier_runtime(arch, init):
+    old = qd.ndarray(qd.i32, 4)
+    double(old)
+    init()
+    double(qd.ndarray(qd.i32, 4))
+    with pytest.raises(qd.QuadrantsRuntimeTypeError, match='argument "a" of kernel "double"'):
+        double(old)
+
+
 def test_views_outlive_the_runtime(arch, init):
     v, a = qd.Vector.field(2, qd.i32, 3), qd.ndarray(qd.i64, (64, 64))
     views = [v.to_numpy(copy=None), v[1], a.to_numpy(copy=None)]

@@ -56,6 +56,7 @@ class Walker:
             overflow.install(self)
         self.rec = Recorder()
         self.words, self.sites, self.locked = [], [], []
+        self.bound = {}  # parameter by id of the buffer; `words` keeps the buffers alive
         self.accs, self.keep = {}, []
         # of the function being walked
         self.fn = self.source = None
@@ -176,9 +177,13 @@ class Walker:
 
     # ---------------------------------------------------------------------------------------- parameters and sites
     def bound_buffer(self, buffer, dtype, alias, name):
-        """Declares a buffer parameter that is bound when the kernel is specialised."""
-        self.words.append(("buffer", buffer))
-        return self.b.buffer_param(dtype, 0, alias, name)
+        """A buffer parameter that is bound when the kernel is specialised. Fields that share one share the parameter:
+        the code generator takes the buffers of fields for disjoint."""
+        found = self.bound.get(id(buffer))
+        if found is None:
+            self.words.append(("buffer", buffer))
+            found = self.bound[id(buffer)] = self.b.buffer_param(dtype, 0, alias, name)
+        return found
 
     def add_site(self, site):
         self.sites.append(site)
