@@ -102,12 +102,25 @@ bool read_array(const ArgPlan &a, PyObject *o, ArrayArg &out) {
   return (source_of(a.kind) == Source::nd ? read_ndarray(o, out) : read_numpy(o, out)) && out.kind == a.kind;
 }
 
+// Address of the gradients of an ndarray: the array that its attribute `grad` holds. 0 when there is none.
+uint64_t gradient_address(PyObject *o) {
+  const Ref grad = Ref::take(PyObject_GetAttrString(o, "grad"));
+  ArrayArg array;
+  if (!grad) return PyErr_Clear(), 0;
+  return read_ndarray(grad.get(), array) && array.kind ? array.address : 0;
+}
+
 bool pack_array(PyObject *o, const Plan &p, const ArgPlan &a, uint64_t *words) {
   ArrayArg array;
   if (!read_array(a, o, array)) return false;
   for (uint32_t i = 0; i < a.count; ++i) {
     const Target t = p.targets[a.first + i];
-    words[t.word] = t.part == 0 ? array.address : uint64_t(array.shape[t.part - 1]);
+    if (t.part > ndim_of(a.kind)) {
+      words[t.word] = gradient_address(o);
+      if (!words[t.word]) return false;
+    } else {
+      words[t.word] = t.part == 0 ? array.address : uint64_t(array.shape[t.part - 1]);
+    }
   }
   return true;
 }
@@ -143,7 +156,7 @@ size_t parts_of(const ArgPlan &a) {
   switch (a.tag) {
     case ArgPlan::scalar: return 1;
     case ArgPlan::scalars: return a.dtypes.size();
-    case ArgPlan::array: return 1 + ndim_of(a.kind);
+    case ArgPlan::array: return 2 + ndim_of(a.kind);
     default: return 0;
   }
 }

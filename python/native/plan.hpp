@@ -11,7 +11,7 @@
 namespace qd::py {
 
 // A part of an argument that goes into a word: of a scalar part 0, of a vector its k-th number, of an array the address (0) and the
-// extents (1 and up).
+// extents (1 and up), after them the address of its gradients.
 struct Target {
   uint32_t part, word;
 };

@@ -153,7 +153,8 @@ class NdarrayBase:
 #   ("scalars", [DataType, ...])    a vector or matrix, flattened
 #   ("array", kind: int, [buffer params])  ndarray or NumPy array of that kind id; words: address, extents
 #   ("template", object)            compared by identity (numbers and strings by type and value); no words
-# `words` has one entry per kernel parameter: ("arg", parameter index, part) | ("buffer", Buffer) bound now.
+# `words` has one entry per argument word (an array: its address, part 0, extents, parts 1 and up, and after them, where wanted,
+# the address of its gradients): ("arg", parameter index, part) | ("buffer", Buffer) bound now.
 class KernelObject:
     """The callable that @qd.kernel gives for a plain function: raw heap type with vectorcall, descriptor, weak references.
 

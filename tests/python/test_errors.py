@@ -65,7 +65,7 @@ ROWS = [
     ("b = qd.static(n + 1)", ValueError, "Input to qd.static must be compile-time constants", None),
     ("qd.static_assert(1 > 2, 'no good')", AssertionError, "no good", None),
     ("qd.static_assert(n > 2)", T, "Static assert with non-static condition", None),
-    ("b = n in (1, 2)", S, '"in" is only supported inside `qd.static`', "n in (1, 2)"),
+    ("b = n in (1, 2)", S, '"In" is only supported inside `qd.static`', "n in (1, 2)"),
     ("b = a is None", S, '"is" is only supported inside `qd.static`', "a is None"),
     ("def f():\n    pass", S, "Function definition is not allowed", None),
     ("b = lambda y: y", S, 'Unsupported node "Lambda"', "lambda y: y"),

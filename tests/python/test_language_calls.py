@@ -204,3 +204,26 @@ def test_requires_top_level(arch):
     assert a.tolist() == [1, 2]
     with pytest.raises(qd.QuadrantsSyntaxError, match="top level"):
         bad(a)
+
+
+def test_gradient_arrays(arch):
+    """Gradients of array arguments, captured arrays and fields are arrays like others; snapshots of them stay."""
+    f = qd.field(qd.f32, shape=3, needs_grad=True)
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(dtype=qd.f32, ndim=1, needs_grad=True), b: qd.types.ndarray(dtype=qd.f32, ndim=1)):
+        g = a.grad[0]
+        for i in range(b.shape[0]):
+            b.grad[i] = i + 1.0
+            f.grad[i] = 2.0
+        for i in range(a.shape[0]):
+            a[i] = g + f.grad[i] * 10.0
+
+    a, b = qd.ndarray(qd.f32, shape=3, needs_grad=True), qd.ndarray(qd.f32, shape=3, needs_grad=True)
+    a.grad.fill(5.0)
+    k(a, b)
+    assert a.to_numpy().tolist() == [25.0] * 3 and b.grad.to_numpy().tolist() == [1.0, 2.0, 3.0]
+    k(a, a)
+    assert a.to_numpy().tolist() == [25.0] * 3 and a.grad.to_numpy().tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(qd.QuadrantsSyntaxError, match="no gradient"):
+        k(a, qd.ndarray(qd.f32, shape=3))

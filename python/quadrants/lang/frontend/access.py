@@ -48,7 +48,7 @@ class Acc:
         "strides",
         "what",
         "wide",
-        "written",
+        "written", "argument",
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def of_field(w, field) -> Acc:
     """Acc of a Field; its buffer is bound to the specialisation."""
     field._live()
     a = Acc()
-    a.written = False
+    a.written, a.argument = False, None
     a.obj, a.name, a.what = field, getattr(field, "_name", "") or "", "Field"
     a.dtype, a.shape, a.ndim = field.dtype, tuple(field.shape), len(field.shape)
     a.n, a.m, a.endim = element_dims(tuple(field.element_shape))
@@ -102,9 +102,20 @@ def of_argument(w, name, dtype, ndim, element_shape, wide, clamp) -> Acc:
     return a
 
 
+def of_gradient(w, acc: Acc) -> Acc:
+    """Acc of the gradients of an array argument: the same extents, an address of its own."""
+    g = Acc()
+    for name in Acc.__slots__:
+        setattr(g, name, getattr(acc, name))
+    w.words.append(("arg", acc.argument, 1 + acc.ndim))
+    g.name, g.argument = f"{acc.name}.grad", None
+    g.param = w.b.buffer_param(acc.dtype, 0, ALIAS_EXTERNAL, g.name)
+    return g
+
+
 def _row_major(dtype, element_shape, shape, w=None, wide=False):
     a = Acc()
-    a.written = False
+    a.written, a.argument = False, None
     a.what, a.dtype, a.shape, a.ndim = "Array", dtype, shape, len(shape)
     a.n, a.m, a.endim = element_dims(element_shape)
     a.comps = tuple(range(a.n * a.m))

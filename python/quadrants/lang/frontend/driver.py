@@ -252,6 +252,7 @@ def _array(w, kernel, plan, k, name, annotation, value):
     if annotation.needs_grad and not d["needs_grad"]:
         raise ValueError(f"Invalid value for argument {name} - required array has needs_grad=True: {where}")
     acc = access.of_argument(w, name, d["dtype"], ndim, element, not d["narrow"], annotation.boundary == "clamp")
+    acc.argument = k if d["needs_grad"] else None
     plan.append(("array", kind))
     w.words.extend(("arg", k, part) for part in range(1 + ndim))
     if d["readonly"]:

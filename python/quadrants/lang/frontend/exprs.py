@@ -135,7 +135,7 @@ _STATIC_COMPARE = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }  # fmt: skip
-_WORDS = {ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}
+_WORDS = {ast.In: "In", ast.NotIn: "NotIn", ast.Is: "is", ast.IsNot: "is not"}
 
 
 def compare(w, node):
@@ -313,6 +313,8 @@ def attribute_of(w, x, attr):
 
 
 def _grad(w, acc):
+    if acc.grad is None and acc.argument is not None:
+        acc.grad = access.of_gradient(w, acc)
     if acc.grad is None:
         grad = getattr(acc.obj, "grad", None) if acc.obj is not None else None
         if grad is None:
