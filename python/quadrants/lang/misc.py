@@ -117,7 +117,7 @@ def _check_switches(values: dict[str, Any]) -> None:
     loads = [name for name in ("QD_LOAD_IR", "QUADRANTS_LOAD_PTX") if config.switched_on(name)]
     if loads and (values["offline_cache"] or values["src_ll_cache"]):
         raise ValueError(
-            f"Caching must be disabled when using {' and '.join(loads)}: replacements are read from debug_dump_path "
+            f"Caching must be disabled when using {' and '.join(loads)}: replacements in debug_dump_path are read "
             "for a kernel that is compiled, and a cached kernel is not. Pass offline_cache=False and src_ll_cache=False."
         )
     if values["offline_cache"] and (values["print_ir"] or config.switched_on("QD_DUMP_IR")):
