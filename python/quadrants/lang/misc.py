@@ -118,7 +118,7 @@ def _check_switches(values: dict[str, Any]) -> None:
     if loads and (values["offline_cache"] or values["src_ll_cache"]):
         raise ValueError(
             f"Caching must be disabled when using {' and '.join(loads)}: replacements in debug_dump_path are read "
-            "for a kernel that is compiled, and a cached kernel is not. Pass offline_cache=False and src_ll_cache=False."
+            "for a kernel that is compiled, and a cached kernel is not. Pass offline_cache=False, src_ll_cache=False."
         )
     if values["offline_cache"] and (values["print_ir"] or config.switched_on("QD_DUMP_IR")):
         warnings.warn(_DUMP_WARNING, UserWarning, stacklevel=3)
