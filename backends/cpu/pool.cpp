@@ -9,7 +9,7 @@
 namespace qd::cpu {
 namespace {
 
-constexpr int idle_spins = 2000;  // about 40 us of `pause`: longer than the host needs between two launches of a loop
+constexpr int idle_spins = 800;  // some 40 us of `pause`: longer than the host needs between two launches of a loop
 
 void pause() { __builtin_ia32_pause(); }
 

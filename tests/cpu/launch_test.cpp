@@ -219,6 +219,12 @@ TEST(CpuCodegen, EqualInputGivesEqualBytes) {
   EXPECT_EQ(from_thread, first);
 }
 
+TEST(CpuCodegen, DumpingChangesNoByte) {
+  Cpu cpu;
+  const std::string unit = ir::to_wire(ir::parse(visit3));
+  EXPECT_EQ(cpu.artifact({unit}, {}, QDB_COMPILE_KEEP_ASM | QDB_COMPILE_DUMP_IR), cpu.artifact({unit}));
+}
+
 TEST(CpuCodegen, UnknownTargetBytesAreRefused) {
   Cpu cpu;
   const std::string unit = ir::to_wire(ir::parse(visit3));

@@ -138,7 +138,8 @@ llvm::Value *Emit::pure(const QdInst &r, llvm::Value *x, llvm::Value *y, llvm::V
         return one && one->isExactlyValue(1.0) ? root : b.CreateFMul(x, root);
       }
       return b.CreateFDiv(x, y);
-    case Op::idiv: case Op::udiv: case Op::irem: case Op::urem: case Op::floordiv: case Op::floormod: return divide(op, x, y);
+    case Op::idiv: case Op::udiv: case Op::irem: case Op::urem: case Op::floordiv: case Op::floormod:
+      return divide(op, x, y, in_entry && unit.parallel() && analysis.invariant(r.b));
     case Op::neg: return real ? b.CreateFNeg(x) : b.CreateNeg(x);
     case Op::abs: return real ? b.CreateUnaryIntrinsic(in::fabs, x) : b.CreateBinaryIntrinsic(in::abs, x, b.getFalse());
     case Op::min: case Op::max: case Op::umin: case Op::umax: return min_max(op, x, y, real);

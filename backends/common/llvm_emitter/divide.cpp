@@ -30,7 +30,7 @@ llvm::Value *Emit::wrap_index(const QdInst &r) {
   return v;
 }
 
-llvm::Value *Emit::divide(Op op, llvm::Value *x, llvm::Value *y) {
+llvm::Value *Emit::divide(Op op, llvm::Value *x, llvm::Value *y, bool invariant_divisor) {
   auto *t = x->getType();
   auto *zero = llvm::ConstantInt::get(t, 0), *one = llvm::ConstantInt::get(t, 1);
   const unsigned width = t->getIntegerBitWidth();
@@ -53,8 +53,11 @@ llvm::Value *Emit::divide(Op op, llvm::Value *x, llvm::Value *y) {
     llvm::IRBuilder<>::FastMathFlagGuard guard(b);
     b.setFastMathFlags({});
     auto *f64 = b.getDoubleTy();
-    if (no_sign) q = b.CreateFPToUI(b.CreateFDiv(b.CreateUIToFP(x, f64), b.CreateUIToFP(safe, f64)), t);
-    else q = b.CreateFPToSI(b.CreateFDiv(b.CreateSIToFP(x, f64), b.CreateSIToFP(safe, f64)), t);
+    llvm::Value *dx = no_sign ? b.CreateUIToFP(x, f64) : b.CreateSIToFP(x, f64), *dy = no_sign ? b.CreateUIToFP(safe, f64) : b.CreateSIToFP(safe, f64);
+    // The reciprocal leaves the loop. It is a little too large, so that the product never falls short of a whole quotient, and
+    // by less than what would reach the next: x * 2^-50 < 1.
+    llvm::Value *d = invariant_divisor ? b.CreateFMul(dx, b.CreateFDiv(llvm::ConstantFP::get(f64, 1 + 0x1p-50), dy)) : b.CreateFDiv(dx, dy);
+    q = no_sign ? b.CreateFPToUI(d, t) : b.CreateFPToSI(d, t);
   } else if (!rest) {
     q = no_sign ? b.CreateUDiv(x, safe) : b.CreateSDiv(x, safe);
   }

@@ -72,7 +72,7 @@ struct Emit {
   llvm::Value *hoisted(uint32_t r);  // an invariant value at the insertion point
   llvm::Value *convert(llvm::Value *x, view::Type from, view::Type to, bool is_unsigned);
   llvm::Value *min_max(view::Op, llvm::Value *x, llvm::Value *y, bool is_float);
-  llvm::Value *divide(view::Op, llvm::Value *x, llvm::Value *y);
+  llvm::Value *divide(view::Op, llvm::Value *x, llvm::Value *y, bool invariant_divisor);
   llvm::Value *wrap_index(const QdInst &r);  // floormod whose operand is near its range, or null
   llvm::Value *int_pow(llvm::Value *x, llvm::Value *y);
   llvm::Value *frexp(llvm::Value *x, bool fraction);
