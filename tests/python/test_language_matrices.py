@@ -223,3 +223,27 @@ def test_assigned_vectors_are_copies(arch):
         return qd.Vector([a[0], a[1], b[0], b[1]])
 
     assert k().to_list() == [9, 2, 3, 3]
+
+
+@pytest.mark.parametrize("kind", ["vector field", "array"])
+def test_reads_follow_writes_of_the_same_iteration(arch, kind):
+    """Neighbouring elements written, then read by the same iteration: vector code must not move the reads up."""
+    f = qd.Vector.field(2, qd.i32, shape=64)
+
+    @qd.kernel
+    def of_field():
+        for i in f:
+            f[i] = [i, 2 * i]
+            f[i].y += f[i].x + 100
+
+    @qd.kernel
+    def of_array(a: qd.types.ndarray(dtype=qd.i32, ndim=1)):
+        for i in range(64):
+            a[2 * i] = i
+            a[2 * i + 1] = 2 * i
+            a[2 * i + 1] = a[2 * i + 1] + a[2 * i] + 100
+
+    a = np.zeros(128, np.int32)
+    of_field() if kind == "vector field" else of_array(a)
+    got = f.to_numpy() if kind == "vector field" else a.reshape(64, 2)
+    assert got.tolist() == [[i, 3 * i + 100] for i in range(64)]
