@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import quadrants as qd
 from program_text import load
+
+import quadrants as qd
 
 # name: (lines before the kernel, expression, change, value before, value after)
 ROWS = {

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import quadrants as qd
 from program_text import load
+
+import quadrants as qd
 from quadrants.lang.exception import QuadrantsIndexError
 
 E, S, T, N, X = (

@@ -4,8 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-import quadrants as qd
 from program_text import load
+
+import quadrants as qd
 
 ROWS = {
     # name: (program with a kernel `k() -> i32`, value)

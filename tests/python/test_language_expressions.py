@@ -3,8 +3,9 @@
 import math
 
 import pytest
-import quadrants as qd
 from program_text import kernel_of
+
+import quadrants as qd
 
 I32 = "a: qd.i32, b: qd.i32"
 F32 = "a: qd.f32, b: qd.f32"

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import quadrants as qd
 from program_text import kernel_of, load
+
+import quadrants as qd
 
 V = {"u": np.array([1.5, -2.0, 3.0]), "v": np.array([4.0, 5.0, -6.5])}
 A = np.array([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [1.0, -2.0, 4.0]])

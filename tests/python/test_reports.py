@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import quadrants as qd
 from program_text import load
+
+import quadrants as qd
 
 PRINTS = [
     ("print(1, n, x)", "1 3 0.500000\n"),

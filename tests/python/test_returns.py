@@ -5,8 +5,9 @@ import typing
 
 import numpy as np
 import pytest
-import quadrants as qd
 from program_text import load
+
+import quadrants as qd
 
 SCALARS = [
     ("qd.i8", -128), ("qd.i16", -32768), ("qd.i32", -(2**31)), ("qd.i64", -(2**63)), ("qd.u8", 255), ("qd.u16", 65535),
@@ -25,7 +26,7 @@ def test_compound(arch):
     V, M = qd.types.vector(3, qd.i32), qd.types.matrix(2, 2, qd.f32)
 
     @qd.kernel
-    def several(a: qd.i32, v: V) -> typing.Tuple[qd.i32, V, M, qd.f64]:
+    def several(a: qd.i32, v: V) -> typing.Tuple[qd.i32, V, M, qd.f64]:  # noqa: UP006
         return a, v * 2, qd.Matrix([[1.0, 2.0], [3.0, 4.0]]), 0.25
 
     @qd.kernel
