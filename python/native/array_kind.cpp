@@ -1,6 +1,6 @@
-// array_kind.cpp: NumPy arrays without their headers. The head of an array object has had the same layout since NumPy 1.7; it is
-// checked against what an array says of itself before the first use, and where it differs arrays are read through the
-// buffer protocol, which is slower. array_kind() describes a kind for the front end.
+// array_kind.cpp: NumPy arrays without their headers. The head of an array object has had the same layout since
+// NumPy 1.7; it is checked against what an array says of itself before the first use, and where it differs arrays are
+// read through the buffer protocol, which is slower. array_kind() describes a kind for the front end.
 #include <cstring>
 #include <unordered_map>
 
@@ -11,8 +11,7 @@ namespace qd::py {
 namespace {
 
 struct NumpyArray {  // head of PyArrayObject
-  PyObject_HEAD
-  char *data;
+  PyObject_HEAD char *data;
   int nd;
   Py_ssize_t *dimensions, *strides;
   PyObject *base, *descr;
@@ -69,10 +68,12 @@ bool check_layout(PyObject *module) {
   const Ref interface = attribute(probe.get(), "__array_interface__"), descr = attribute(probe.get(), "dtype");
   const Ref flags_object = attribute(probe.get(), "flags"), flags = attribute(flags_object.get(), "num");
   PyObject *data = PyDict_GetItemString(interface.get(), "data");
-  const Ref basic_size = owned(PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(probe.get())), "__basicsize__"));
+  const Ref basic_size =
+      owned(PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(probe.get())), "__basicsize__"));
   return integer(basic_size.get()) >= long(sizeof(NumpyArray)) && data && PyTuple_Check(data) && a->nd == 2 &&
          reinterpret_cast<long long>(a->data) == integer(PyTuple_GET_ITEM(data, 0)) && a->descr == descr.get() &&
-         a->flags == integer(flags.get()) && a->dimensions[0] == 2 && a->dimensions[1] == 3 && a->strides[0] == 24 && a->strides[1] == 8;
+         a->flags == integer(flags.get()) && a->dimensions[0] == 2 && a->dimensions[1] == 3 && a->strides[0] == 24 &&
+         a->strides[1] == 8;
 }
 
 PyTypeObject *numpy_array_type() {
@@ -94,7 +95,8 @@ PyTypeObject *numpy_array_type() {
 ArrayKind numpy_kind(int dtype, int nd, const int64_t *shape, bool readonly, bool contiguous) {
   uint64_t total = 1;
   for (int i = 0; i < nd; ++i) total *= uint64_t(shape[i]);
-  return {Source::numpy, DT(dtype < 0 ? 0 : dtype), dtype >= 0, uint8_t(nd), 0, {0, 0}, false, total < uint64_t(1) << 31, readonly, contiguous};
+  return {Source::numpy, DT(dtype < 0 ? 0 : dtype), dtype >= 0, uint8_t(nd), 0, {0, 0},
+          false,         total < uint64_t(1) << 31, readonly,   contiguous};
 }
 
 bool read_by_protocol(PyObject *o, ArrayArg &out) {
@@ -111,7 +113,8 @@ bool read_by_protocol(PyObject *o, ArrayArg &out) {
   if (fits) {
     std::memcpy(shape, view.shape, sizeof(int64_t) * size_t(view.ndim));
     const bool contiguous = PyBuffer_IsContiguous(&view, 'C') == 1;
-    out = {numpy_kind(dtype_of(descr.get()), view.ndim, shape, readonly, contiguous).packed(), reinterpret_cast<uint64_t>(view.buf), shape};
+    out = {numpy_kind(dtype_of(descr.get()), view.ndim, shape, readonly, contiguous).packed(),
+           reinterpret_cast<uint64_t>(view.buf), shape};
   }
   PyBuffer_Release(&view);
   return fits;
@@ -129,9 +132,11 @@ PyObject *describe(const ArrayArg &a) {
   const int64_t element[2] = {int64_t(k >> 12 & 4095), int64_t(k >> 24 & 4095)};
   const auto bit = [k](int at) { return k >> at & 1 ? Py_True : Py_False; };
   const Ref shape = owned(tuple_of(a.shape, ndim_of(k))), elements = owned(tuple_of(element, element_dims));
-  return Py_BuildValue("(K{s:s,s:O,s:I,s:O,s:O,s:O,s:O,s:O,s:O})", (unsigned long long)k, "source", source_of(k) == Source::nd ? "nd" : "numpy",
-                       "dtype", dtype == 15 ? Py_None : dtype_object(DT(dtype)), "ndim", ndim_of(k), "shape", shape.get(), "element_shape",
-                       elements.get(), "needs_grad", bit(36), "narrow", bit(37), "readonly", bit(38), "contiguous", bit(39));
+  return Py_BuildValue("(K{s:s,s:O,s:I,s:O,s:O,s:O,s:O,s:O,s:O})", (unsigned long long)k, "source",
+                       source_of(k) == Source::nd ? "nd" : "numpy", "dtype",
+                       dtype == 15 ? Py_None : dtype_object(DT(dtype)), "ndim", ndim_of(k), "shape", shape.get(),
+                       "element_shape", elements.get(), "needs_grad", bit(36), "narrow", bit(37), "readonly", bit(38),
+                       "contiguous", bit(39));
 }
 
 PyObject *array_kind(PyObject *, PyObject *o) {
@@ -141,7 +146,9 @@ PyObject *array_kind(PyObject *, PyObject *o) {
     return Py_NewRef(Py_None);
   });
 }
-PyMethodDef functions[] = {{"array_kind", array_kind, METH_O, "Kind id and description of an ndarray or NumPy array; None for anything else"}, {}};
+PyMethodDef functions[] = {
+    {"array_kind", array_kind, METH_O, "Kind id and description of an ndarray or NumPy array; None for anything else"},
+    {}};
 
 }  // namespace
 
@@ -157,7 +164,8 @@ bool read_numpy(PyObject *o, ArrayArg &out) {
   if (a->nd > max_dims) return false;
   const bool whole = (a->flags & (c_contiguous | aligned)) == (c_contiguous | aligned);
   const auto *shape = reinterpret_cast<const int64_t *>(a->dimensions);
-  out = {numpy_kind(dtype_of(a->descr), a->nd, shape, !(a->flags & writeable), whole).packed(), reinterpret_cast<uint64_t>(a->data), shape};
+  out = {numpy_kind(dtype_of(a->descr), a->nd, shape, !(a->flags & writeable), whole).packed(),
+         reinterpret_cast<uint64_t>(a->data), shape};
   return true;
 }
 

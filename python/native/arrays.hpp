@@ -1,5 +1,5 @@
-// arrays.hpp: array arguments as a call sees them: an address, extents and a kind. The kind is everything that a specialisation
-// may depend on, packed into 64 bits, so that "does this argument fit" is one comparison.
+// arrays.hpp: array arguments as a call sees them: an address, extents and a kind. The kind is everything that a
+// specialisation may depend on, packed into 64 bits, so that "does this argument fit" is one comparison.
 #pragma once
 #include <cstdint>
 
@@ -24,9 +24,9 @@ struct ArrayKind {
   bool needs_grad, narrow, readonly, contiguous;
 
   uint64_t packed() const {
-    return uint64_t(source) | uint64_t(known_dtype ? uint8_t(dtype) : 15) << 2 | uint64_t(ndim) << 6 | uint64_t(element_dims) << 10 |
-           uint64_t(element[0]) << 12 | uint64_t(element[1]) << 24 | uint64_t(needs_grad) << 36 | uint64_t(narrow) << 37 |
-           uint64_t(readonly) << 38 | uint64_t(contiguous) << 39;
+    return uint64_t(source) | uint64_t(known_dtype ? uint8_t(dtype) : 15) << 2 | uint64_t(ndim) << 6 |
+           uint64_t(element_dims) << 10 | uint64_t(element[0]) << 12 | uint64_t(element[1]) << 24 |
+           uint64_t(needs_grad) << 36 | uint64_t(narrow) << 37 | uint64_t(readonly) << 38 | uint64_t(contiguous) << 39;
   }
 };
 constexpr Source source_of(uint64_t kind) { return Source(kind & 3); }
@@ -39,8 +39,7 @@ struct ArrayArg {
 };
 
 struct NdarrayObject {
-  PyObject_HEAD
-  PyObject *dict, *weak_references, *buffer;
+  PyObject_HEAD PyObject *dict, *weak_references, *buffer;
   uint64_t kind, address;  // both 0 once released
   DT dtype;
   uint8_t ndim;

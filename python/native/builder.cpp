@@ -1,5 +1,6 @@
-// builder.cpp: the Builder object, its expressions and literals. Memory and control are in builder_memory.cpp and builder_control.cpp.
-// Methods are plain functions over an argument array: an operator costs a call, two type compares and the append of a record.
+// builder.cpp: the Builder object, its expressions and literals. Memory and control are in builder_memory.cpp and
+// builder_control.cpp. Methods are plain functions over an argument array: an operator costs a call, two type compares
+// and the append of a record.
 #include <cstring>
 
 #include "builder_method.hpp"
@@ -10,7 +11,8 @@ namespace {
 
 uint32_t last_owner = 0;
 
-template <Bin op> PyObject *binary_method(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+template <Bin op>
+PyObject *binary_method(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   return guarded([&] {
     expect_args(n, 2, 2, "a binary operator");
     BuilderState &s = state(self);
@@ -19,7 +21,8 @@ template <Bin op> PyObject *binary_method(PyObject *self, PyObject *const *args,
   });
 }
 
-template <Un op> PyObject *unary_method(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+template <Un op>
+PyObject *unary_method(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   return guarded([&] {
     expect_args(n, 1, 1, "a unary operator");
     BuilderState &s = state(self);
@@ -131,7 +134,8 @@ PyObject *new_builder(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     const char *name;
     PyObject *ip, *fp;
     int fast_math, debug;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOOpp:Builder", const_cast<char **>(names), &name, &ip, &fp, &fast_math, &debug))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOOpp:Builder", const_cast<char **>(names), &name, &ip, &fp,
+                                     &fast_math, &debug))
       return nullptr;
     auto s = std::make_unique<BuilderState>();
     s->lang.default_ip = dtype_arg(ip);
@@ -156,7 +160,8 @@ void free_builder(PyObject *o) {
 }
 
 PyMethodDef expression_methods[] = {
-#define BINARY(name, symbol, ...) {#name, (PyCFunction)(void *)binary_method<Bin::name>, METH_FASTCALL, "x " symbol " y"},
+#define BINARY(name, symbol, ...) \
+  {#name, (PyCFunction)(void *)binary_method<Bin::name>, METH_FASTCALL, "x " symbol " y"},
 #include "lang_ops.def"
     {"neg", (PyCFunction)(void *)unary_method<Un::neg>, METH_FASTCALL, "-x"},
     {"invert", (PyCFunction)(void *)unary_method<Un::invert>, METH_FASTCALL, "~x"},
@@ -185,7 +190,8 @@ PyObject *parse_ir(PyObject *, PyObject *const *args, Py_ssize_t n) {
     return o;
   });
 }
-PyMethodDef functions[] = {method("parse_ir", parse_ir, "A builder that holds the unit of a text; nothing can be added"), {}};
+PyMethodDef functions[] = {
+    method("parse_ir", parse_ir, "A builder that holds the unit of a text; nothing can be added"), {}};
 
 }  // namespace
 
@@ -194,7 +200,8 @@ uint32_t new_owner() { return ++last_owner; }
 BuilderState &state(PyObject *builder) {
   BuilderState &s = *reinterpret_cast<BuilderObject *>(builder)->s;
   if (s.consumed || s.parsed) [[unlikely]]
-    raise("QuadrantsRuntimeError", s.consumed ? "this builder was compiled already" : "a parsed unit can't be extended");
+    raise("QuadrantsRuntimeError",
+          s.consumed ? "this builder was compiled already" : "a parsed unit can't be extended");
   return s;
 }
 
@@ -214,11 +221,12 @@ void init_builder(PyObject *module) {
     for (; list->ml_name; ++list) all_methods.push_back(*list);
   all_methods.push_back({});
   PyType_Slot slots[] = {{Py_tp_new, (void *)new_builder},
-                                {Py_tp_dealloc, (void *)free_builder},
-                                {Py_tp_methods, all_methods.data()},
-                                {Py_tp_doc, (void *)"Builds one kernel; see _native.pyi."},
-                                {0, nullptr}};
-  PyType_Spec spec = {"quadrants._native.Builder", sizeof(BuilderObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
+                         {Py_tp_dealloc, (void *)free_builder},
+                         {Py_tp_methods, all_methods.data()},
+                         {Py_tp_doc, (void *)"Builds one kernel; see _native.pyi."},
+                         {0, nullptr}};
+  PyType_Spec spec = {"quadrants._native.Builder", sizeof(BuilderObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
   types.builder = make_type(module, spec);
   checked(PyModule_AddFunctions(module, functions));
 }

@@ -41,7 +41,8 @@ PyObject *parallel(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     s.lang.b.emit_taking(Op::parallel, info(t).type, taken, {uint32_t(lo.items.size()), uint32_t(block), 0});
     Ref list = owned(PyList_New(Py_ssize_t(lo.items.size())));
     for (size_t i = 0; i < lo.items.size(); ++i)
-      PyList_SET_ITEM(list.get(), Py_ssize_t(i), new_value(s, {s.lang.b.emit(Op::axis, info(t).type, {uint32_t(i), 0, 0}), t}));
+      PyList_SET_ITEM(list.get(), Py_ssize_t(i),
+                      new_value(s, {s.lang.b.emit(Op::axis, info(t).type, {uint32_t(i), 0, 0}), t}));
     return list.release();
   });
 }
@@ -57,7 +58,8 @@ PyObject *loop(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   });
 }
 
-template <Op op> PyObject *bare(PyObject *self, PyObject *const *, Py_ssize_t n) {
+template <Op op>
+PyObject *bare(PyObject *self, PyObject *const *, Py_ssize_t n) {
   return guarded([&] {
     expect_args(n, 0, 0, "this method");
     record(state(self), op);
@@ -90,7 +92,8 @@ PyObject *leave(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     expect_args(n, 1, 1, "leave");
     BuilderState &s = state(self);
     const int64_t depth = int_arg(args[0], "depth");
-    if (depth < 0 || depth >= int64_t(s.lang.b.depth())) raise("ValueError", "leave: no label at depth " + std::to_string(depth));
+    if (depth < 0 || depth >= int64_t(s.lang.b.depth()))
+      raise("ValueError", "leave: no label at depth " + std::to_string(depth));
     record(s, Op::leave, {uint32_t(depth), 0, 0});
     return none();
   });
@@ -110,7 +113,8 @@ std::vector<DT> dtypes_of(PyObject *o, const char *what) {
 std::vector<ir::Val> converted(BuilderState &s, PyObject *sequence, const std::vector<DT> &to, const char *what) {
   const Items list = items_of(sequence, what);
   if (list.items.size() != to.size())
-    raise("ValueError", std::string(what) + ": expected " + std::to_string(to.size()) + " values, found " + std::to_string(list.items.size()));
+    raise("ValueError", std::string(what) + ": expected " + std::to_string(to.size()) + " values, found " +
+                            std::to_string(list.items.size()));
   std::vector<ir::Val> r;
   for (size_t i = 0; i < to.size(); ++i) r.push_back(convert(s.lang, operand(s, list.items[i]), to[i]).v);
   return r;
@@ -162,8 +166,9 @@ PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     const ir::Val site = s.lang.b.emit_taking(Op::call, ir::Type::none, values, {uint32_t(index), 0, 0});
     Ref list = owned(PyList_New(Py_ssize_t(f->results.size())));
     for (size_t i = 0; i < f->results.size(); ++i)
-      PyList_SET_ITEM(list.get(), Py_ssize_t(i),
-                      new_value(s, {s.lang.b.emit(Op::result, info(f->results[i]).type, {site, uint32_t(i), 0}), f->results[i]}));
+      PyList_SET_ITEM(
+          list.get(), Py_ssize_t(i),
+          new_value(s, {s.lang.b.emit(Op::result, info(f->results[i]).type, {site, uint32_t(i), 0}), f->results[i]}));
     return list.release();
   });
 }
@@ -174,7 +179,8 @@ PyObject *output(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     BuilderState &s = state(self);
     const int64_t slot = int_arg(args[0], "slot");
     if (slot < 0 || slot >= int64_t(QD_RESULT_BYTES / 8))
-      raise("QuadrantsCompilationError", "a kernel returns at most " + std::to_string(QD_RESULT_BYTES / 8) + " scalars");
+      raise("QuadrantsCompilationError",
+            "a kernel returns at most " + std::to_string(QD_RESULT_BYTES / 8) + " scalars");
     const ir::Val x = operand(s, args[1]).v;
     record(s, Op::output, {uint32_t(slot), x, 0});
     return none();

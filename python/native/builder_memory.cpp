@@ -19,9 +19,11 @@ PyObject *new_record(const BuilderState &s, PyTypeObject *type, ir::Val v, DT t,
 }
 
 const RecordObject &record(const BuilderState &s, PyObject *o, PyTypeObject *type) {
-  if (Py_TYPE(o) != type) raise("TypeError", std::string("expected a ") + strrchr(type->tp_name, '.') + ", found " + type_name(o));
+  if (Py_TYPE(o) != type)
+    raise("TypeError", std::string("expected a ") + strrchr(type->tp_name, '.') + ", found " + type_name(o));
   const RecordObject &r = *reinterpret_cast<RecordObject *>(o);
-  if (r.owner != s.owner) raise("QuadrantsCompilationError", "this variable belongs to another kernel or function and can't be used here");
+  if (r.owner != s.owner)
+    raise("QuadrantsCompilationError", "this variable belongs to another kernel or function and can't be used here");
   return r;
 }
 
@@ -71,9 +73,11 @@ PyObject *array(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     BuilderState &s = state(self);
     const DT t = dtype_arg(args[0]);
     const int64_t size = int_arg(args[1], "array size");
-    if (size < 1 || size > INT32_MAX) raise("ValueError", "array: expected a size of 1 to 2**31 - 1, found " + std::to_string(size));
+    if (size < 1 || size > INT32_MAX)
+      raise("ValueError", "array: expected a size of 1 to 2**31 - 1, found " + std::to_string(size));
     ++s.effects;
-    return new_record(s, types.array, s.lang.b.emit(Op::array, info(t).type, {uint32_t(size), 0, 0}), t, uint32_t(size));
+    return new_record(s, types.array, s.lang.b.emit(Op::array, info(t).type, {uint32_t(size), 0, 0}), t,
+                      uint32_t(size));
   });
 }
 
@@ -118,7 +122,8 @@ PyObject *buffer_param(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     BuilderState &s = state(self);
     const DT t = dtype_arg(args[0]);
     const int64_t rank = int_arg(args[1], "rank"), alias = int_arg(args[2], "alias");
-    if (rank < 0 || rank > 12) raise("ValueError", "buffer_param: expected a rank of 0 to 12, found " + std::to_string(rank));
+    if (rank < 0 || rank > 12)
+      raise("ValueError", "buffer_param: expected a rank of 0 to 12, found " + std::to_string(rank));
     if (alias != QD_ALIAS_EXTERNAL && alias != QD_ALIAS_FIELD)
       raise("ValueError", "buffer_param: expected alias 0 (external) or 1 (field), found " + std::to_string(alias));
     s.param_types.push_back(t);
@@ -134,13 +139,16 @@ PyObject *shape(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     const uint32_t p = buffer_arg(s, args[0]);
     const int64_t axis = int_arg(args[1], "axis");
     const DT t = dtype_arg(args[2]);
-    if (t != DT::i32 && t != DT::i64) raise("TypeError", std::string("shape: expected i32 or i64, found ") + info(t).name);
-    if (axis < 0 || axis >= s.lang.b.unit().params[p].rank) raise("ValueError", "shape: no axis " + std::to_string(axis));
+    if (t != DT::i32 && t != DT::i64)
+      raise("TypeError", std::string("shape: expected i32 or i64, found ") + info(t).name);
+    if (axis < 0 || axis >= s.lang.b.unit().params[p].rank)
+      raise("ValueError", "shape: no axis " + std::to_string(axis));
     return new_value(s, {s.lang.b.emit(Op::shape, info(t).type, {p, uint32_t(axis), 0}), t});
   });
 }
 
-template <Op op> PyObject *load(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+template <Op op>
+PyObject *load(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   return guarded([&] {
     expect_args(n, 2, 2, "load");
     BuilderState &s = state(self);
@@ -183,11 +191,14 @@ PyObject *atomic_cas(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     BuilderState &s = state(self);
     const uint32_t p = buffer_arg(s, args[0]);
     const DT t = s.param_types[p];
-    if (is_real(t)) raise("QuadrantsTypeError", std::string("atomic_cas works on integers only, however '") + info(t).name + "' is provided");
+    if (is_real(t))
+      raise("QuadrantsTypeError",
+            std::string("atomic_cas works on integers only, however '") + info(t).name + "' is provided");
     const ir::Val index = index_arg(s, args[1]);
     const Typed expected = convert(s.lang, operand(s, args[2]), t), desired = convert(s.lang, operand(s, args[3]), t);
     ++s.effects;
-    return new_value(s, {s.lang.b.emit_taking(Op::atomic_cas, info(t).type, std::span(&expected.v, 1), {p, index, desired.v}), t});
+    return new_value(
+        s, {s.lang.b.emit_taking(Op::atomic_cas, info(t).type, std::span(&expected.v, 1), {p, index, desired.v}), t});
   });
 }
 
@@ -206,7 +217,9 @@ Term term(BuilderState &s, PyObject *o) {
 
 bool is_wide(const Term &t) { return t.is_int ? t.n != int32_t(t.n) : t.x.t == DT::i64; }
 
-ir::Val in_type(BuilderState &s, const Term &t, DT to) { return t.is_int ? int_constant(s.lang, t.n, to).v : convert(s.lang, t.x, to).v; }
+ir::Val in_type(BuilderState &s, const Term &t, DT to) {
+  return t.is_int ? int_constant(s.lang, t.n, to).v : convert(s.lang, t.x, to).v;
+}
 
 PyObject *linear(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   return guarded([&] {
@@ -214,7 +227,8 @@ PyObject *linear(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     BuilderState &s = state(self);
     const Items indices = items_of(args[0], "indices"), strides = items_of(args[1], "strides");
     if (indices.items.size() != strides.items.size())
-      raise("ValueError", "linear: " + std::to_string(indices.items.size()) + " indices and " + std::to_string(strides.items.size()) + " strides");
+      raise("ValueError", "linear: " + std::to_string(indices.items.size()) + " indices and " +
+                              std::to_string(strides.items.size()) + " strides");
     std::vector<Term> terms;
     terms.reserve(indices.items.size());
     bool wide = PyObject_IsTrue(args[3]) == 1;

@@ -1,5 +1,5 @@
-// config.cpp: a Python dict to ContextConfig. One row a field; a name that is no field, or a value of the wrong type, is an error
-// that says which.
+// config.cpp: a Python dict to ContextConfig. One row a field; a name that is no field, or a value of the wrong type,
+// is an error that says which.
 #include <functional>
 #include <map>
 
@@ -16,36 +16,50 @@ std::string decimal(PyObject *o) {
   return std::string(text(str.get()));
 }
 
-template <class T> T value_of(PyObject *o);
-template <> std::string value_of(PyObject *o) { return std::string(text(o)); }
-template <> bool value_of(PyObject *o) {
+template <class T>
+T value_of(PyObject *o);
+template <>
+std::string value_of(PyObject *o) {
+  return std::string(text(o));
+}
+template <>
+bool value_of(PyObject *o) {
   const int truth = PyObject_IsTrue(o);
   checked(truth);
   return truth;
 }
-template <> double value_of(PyObject *o) {
+template <>
+double value_of(PyObject *o) {
   const double x = PyFloat_AsDouble(o);
   if (x == -1 && PyErr_Occurred()) throw PythonError{};
   return x;
 }
-template <> int value_of(PyObject *o) {
+template <>
+int value_of(PyObject *o) {
   const long x = PyLong_AsLong(o);
   if (x == -1 && PyErr_Occurred()) throw PythonError{};
   return int(x);
 }
-template <> uint64_t value_of(PyObject *o) {
+template <>
+uint64_t value_of(PyObject *o) {
   const unsigned long long x = PyLong_AsUnsignedLongLong(o);
   if (x == ~0ull && PyErr_Occurred()) throw PythonError{};
   return x;
 }
-template <> uint32_t value_of(PyObject *o) { return uint32_t(value_of<uint64_t>(o)); }
-template <> std::vector<std::string> value_of(PyObject *o) {
+template <>
+uint32_t value_of(PyObject *o) {
+  return uint32_t(value_of<uint64_t>(o));
+}
+template <>
+std::vector<std::string> value_of(PyObject *o) {
   std::vector<std::string> r;
   const Ref list = owned(PySequence_Fast(o, "expected a list of str"));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) r.emplace_back(text(PySequence_Fast_GET_ITEM(list.get(), i)));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i)
+    r.emplace_back(text(PySequence_Fast_GET_ITEM(list.get(), i)));
   return r;
 }
-template <> std::map<std::string, std::string> value_of(PyObject *o) {
+template <>
+std::map<std::string, std::string> value_of(PyObject *o) {
   if (!PyDict_Check(o)) raise("TypeError", "expected a dict, found " + type_name(o));
   std::map<std::string, std::string> r;
   PyObject *key, *value;
@@ -54,12 +68,27 @@ template <> std::map<std::string, std::string> value_of(PyObject *o) {
 }
 
 const std::map<std::string_view, Setter> &setters() {
-#define FIELD(name) {#name, [](ContextConfig &c, PyObject *o) { c.name = value_of<decltype(c.name)>(o); }}
+#define FIELD(name)                                                                        \
+  {                                                                                        \
+#name, [](ContextConfig & c, PyObject * o) { c.name = value_of<decltype(c.name)>(o); } \
+  }
   static const std::map<std::string_view, Setter> table = {
-      FIELD(archs),         FIELD(plugin_dir),      FIELD(plugin_path),     FIELD(options),
-      FIELD(offline_cache), FIELD(cache_root),      FIELD(cleaning_policy), FIELD(cache_max_bytes),
-      FIELD(cleaning_factor), FIELD(per_offload),   FIELD(debug_cache_verify), FIELD(random_seed),
-      FIELD(print_ir),      FIELD(dump_ir),         FIELD(load_ir),         FIELD(keep_asm),
+      FIELD(archs),
+      FIELD(plugin_dir),
+      FIELD(plugin_path),
+      FIELD(options),
+      FIELD(offline_cache),
+      FIELD(cache_root),
+      FIELD(cleaning_policy),
+      FIELD(cache_max_bytes),
+      FIELD(cleaning_factor),
+      FIELD(per_offload),
+      FIELD(debug_cache_verify),
+      FIELD(random_seed),
+      FIELD(print_ir),
+      FIELD(dump_ir),
+      FIELD(load_ir),
+      FIELD(keep_asm),
       FIELD(dump_path),
   };
 #undef FIELD

@@ -1,5 +1,6 @@
-// context.cpp: Context, Buffer and Executable for Python. Slow calls release the GIL. A compile runs on a thread of its own while the
-// caller looks for signals, so Ctrl-C ends it: the core is asked to stop, waited for, and KeyboardInterrupt goes on.
+// context.cpp: Context, Buffer and Executable for Python. Slow calls release the GIL. A compile runs on a thread of its
+// own while the caller looks for signals, so Ctrl-C ends it: the core is asked to stop, waited for, and
+// KeyboardInterrupt goes on.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -30,7 +31,8 @@ void quiesce_all(uint32_t why) {
     if (const auto c = weak.lock()) c->quiesce(why);
 }
 
-template <class F> void without_gil(bool release, F &&f) {
+template <class F>
+void without_gil(bool release, F &&f) {
   if (!release) return f();
   nb::gil_scoped_release nogil;
   f();
@@ -50,9 +52,7 @@ std::shared_ptr<Executable> compile_interruptibly(Context &context, const ir::Un
   std::thread worker([&] {
     try {
       result = context.compile(unit);
-    } catch (...) {
-      failure = std::current_exception();
-    }
+    } catch (...) { failure = std::current_exception(); }
     const std::lock_guard lock(mutex);
     done = true;
     done_changed.notify_all();
@@ -62,7 +62,8 @@ std::shared_ptr<Executable> compile_interruptibly(Context &context, const ir::Un
     {
       nb::gil_scoped_release nogil;
       std::unique_lock lock(mutex);
-      finished = signalled ? (done_changed.wait(lock, [&] { return done; }), true) : done_changed.wait_for(lock, signal_interval, [&] { return done; });
+      finished = signalled ? (done_changed.wait(lock, [&] { return done; }), true)
+                           : done_changed.wait_for(lock, signal_interval, [&] { return done; });
     }
     if (!finished && PyErr_CheckSignals() < 0) {
       signalled = true;
@@ -87,18 +88,20 @@ nb::dict observations(const ExecutableHandle &h) {
   const Observations &o = h.executable->observations();
   nb::dict d;
 #define FIELD(name) d[#name] = o.name;
-  FIELD(constructs_total) FIELD(constructs_hit) FIELD(constructs_recompiled) FIELD(tasks_total) FIELD(tasks_hit) FIELD(tasks_recompiled)
-  FIELD(whole_kernel_reason) FIELD(passes_ms) FIELD(codegen_ms) FIELD(finish_ms) FIELD(load_ms) FIELD(artifact_bytes)
-  FIELD(memory_hits) FIELD(disk_hits)
+  FIELD(constructs_total)
+  FIELD(constructs_hit) FIELD(constructs_recompiled) FIELD(tasks_total) FIELD(tasks_hit) FIELD(tasks_recompiled)
+      FIELD(whole_kernel_reason) FIELD(passes_ms) FIELD(codegen_ms) FIELD(finish_ms) FIELD(load_ms)
+          FIELD(artifact_bytes) FIELD(memory_hits) FIELD(disk_hits)
 #undef FIELD
-  return d;
+              return d;
 }
 
 nb::tuple take_reports(const ExecutableHandle &h) {
   bool failed = false;
   uint32_t dropped = 0;
   nb::list records;
-  for (const Report &r : h.executable->take_reports(failed, dropped)) records.append(nb::make_tuple(r.site, r.task, r.iteration, nb::cast(r.values)));
+  for (const Report &r : h.executable->take_reports(failed, dropped))
+    records.append(nb::make_tuple(r.site, r.task, r.iteration, nb::cast(r.values)));
   return nb::make_tuple(records, failed, dropped);
 }
 
@@ -120,7 +123,8 @@ class Bytes {
 
 void check_range(const Buffer &b, uint64_t offset, uint64_t size) {
   if (offset <= b.size() && size <= b.size() - offset) return;
-  throw Error(Kind::value, "bytes " + std::to_string(offset) + " to " + std::to_string(offset + size) + " of a buffer of " + std::to_string(b.size()));
+  throw Error(Kind::value, "bytes " + std::to_string(offset) + " to " + std::to_string(offset + size) +
+                               " of a buffer of " + std::to_string(b.size()));
 }
 
 void copy_in(const BufferHandle &h, uint64_t offset, nb::handle src) {
@@ -152,9 +156,11 @@ PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, (void *)get_buffer}, {0, nullptr
 nb::dict as_dict(const PluginReport &r) {
   nb::dict d;
 #define FIELD(name) d[#name] = r.name;
-  FIELD(arch) FIELD(path) FIELD(source) FIELD(name) FIELD(version) FIELD(build_id) FIELD(abi) FIELD(usable) FIELD(step) FIELD(reason) FIELD(remedy)
+  FIELD(arch)
+  FIELD(path) FIELD(source) FIELD(name) FIELD(version) FIELD(build_id) FIELD(abi) FIELD(usable) FIELD(step)
+      FIELD(reason) FIELD(remedy)
 #undef FIELD
-  return d;
+          return d;
 }
 
 int level_number(const std::string &name) {
@@ -167,42 +173,41 @@ int level_number(const std::string &name) {
 void translate(const std::exception_ptr &e, void *) {
   try {
     std::rethrow_exception(e);
-  } catch (const nb::python_error &) {
+  } catch (const nb::python_error &) { throw; } catch (const nb::builtin_exception &) {
     throw;
-  } catch (const nb::builtin_exception &) {
-    throw;
-  } catch (...) {
-    translate_exception();
-  }
+  } catch (...) { translate_exception(); }
 }
 
 void bind_context(nb::module_ &m) {
   nb::class_<ContextHandle>(m, "Context", "One qd.init: an open device with its caches.")
-      .def("__init__", [](ContextHandle *self, nb::handle config) {
-            const ContextConfig c = config_of(config.ptr());
-            ContextHandle h;
-            without_gil(true, [&] { h.context = Context::open(c); });
-            h.arch = h.context->arch();
-            h.device_name = h.context->device_name();
-            h.host_shared = h.context->host_shared();
-            std::erase_if(live_contexts(), [](const auto &weak) { return weak.expired(); });
-            live_contexts().push_back(h.context);
-            new (self) ContextHandle(std::move(h));
-          })
+      .def("__init__",
+           [](ContextHandle *self, nb::handle config) {
+             const ContextConfig c = config_of(config.ptr());
+             ContextHandle h;
+             without_gil(true, [&] { h.context = Context::open(c); });
+             h.arch = h.context->arch();
+             h.device_name = h.context->device_name();
+             h.host_shared = h.context->host_shared();
+             std::erase_if(live_contexts(), [](const auto &weak) { return weak.expired(); });
+             live_contexts().push_back(h.context);
+             new (self) ContextHandle(std::move(h));
+           })
       .def_ro("arch", &ContextHandle::arch)
       .def_ro("device_name", &ContextHandle::device_name)
       .def_ro("host_shared", &ContextHandle::host_shared)
-      .def("close", [](ContextHandle &self) {
-            if (const auto c = std::exchange(self.context, nullptr)) without_gil(true, [&] { c->close(); });
-          })
+      .def("close",
+           [](ContextHandle &self) {
+             if (const auto c = std::exchange(self.context, nullptr)) without_gil(true, [&] { c->close(); });
+           })
       .def("sync", [](ContextHandle &self) { without_gil(true, [c = &context_of(self)] { c->sync(); }); })
       .def("interrupt", [](ContextHandle &self) { context_of(self).interrupt(); })
-      .def("compile", [](ContextHandle &self, nb::handle builder) {
-            context_of(self);
-            const std::shared_ptr<Context> context = self.context;  // another thread may close meanwhile
-            const ir::Unit unit = consume(builder.ptr());
-            return ExecutableHandle{context, compile_interruptibly(*context, unit), result_bytes(unit)};
-          })
+      .def("compile",
+           [](ContextHandle &self, nb::handle builder) {
+             context_of(self);
+             const std::shared_ptr<Context> context = self.context;  // another thread may close meanwhile
+             const ir::Unit unit = consume(builder.ptr());
+             return ExecutableHandle{context, compile_interruptibly(*context, unit), result_bytes(unit)};
+           })
       .def("alloc", [](ContextHandle &self, uint64_t size) { return BufferHandle{context_of(self).alloc(size)}; });
 }
 
@@ -214,7 +219,8 @@ BufferHandle &buffer_handle(PyObject *o) {
 }
 
 ExecutableHandle &executable_handle(PyObject *o) {
-  if (!nb::isinstance<ExecutableHandle>(nb::handle(o))) raise("TypeError", "expected an Executable, found " + type_name(o));
+  if (!nb::isinstance<ExecutableHandle>(nb::handle(o)))
+    raise("TypeError", "expected an Executable, found " + type_name(o));
   return *nb::inst_ptr<ExecutableHandle>(nb::handle(o));
 }
 
@@ -241,9 +247,12 @@ void init_runtime(nb::module_ &m) {
     return r;
   });
   m.def("set_log_level", [](const std::string &level) { set_log_level(level_number(level)); });
-  m.def("log", [](const std::string &level, const std::string &message) { log_line(std::max(1, level_number(level)), message); });
+  m.def("log", [](const std::string &level, const std::string &message) {
+    log_line(std::max(1, level_number(level)), message);
+  });
   m.attr("__build_id__") = core_build_id();
-  nb::module_::import_("os").attr("register_at_fork")(nb::arg("after_in_child") = nb::cpp_function([] { quiesce_all(1); }));
+  nb::module_::import_("os").attr("register_at_fork")(nb::arg("after_in_child") =
+                                                          nb::cpp_function([] { quiesce_all(1); }));
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { quiesce_all(2); }));
 }
 

@@ -1,5 +1,5 @@
-// dtype.cpp: DataType, one instance a row of dtypes.def, compared by identity. Instances pickle and copy as the module's attribute
-// of their name, so identity survives.
+// dtype.cpp: DataType, one instance a row of dtypes.def, compared by identity. Instances pickle and copy as the
+// module's attribute of their name, so identity survives.
 #include <cmath>
 #include <limits>
 
@@ -12,7 +12,9 @@ DT self(PyObject *o) { return reinterpret_cast<DTypeObject *>(o)->t; }
 
 PyObject *limit(DT t, bool upper) {
   if (!is_real(t)) return upper ? PyLong_FromUnsignedLongLong(info(t).max) : PyLong_FromLongLong(info(t).min);
-  const double top = t == DT::f64 ? std::numeric_limits<double>::max() : t == DT::f32 ? double(std::numeric_limits<float>::max()) : 65504.0;
+  const double top = t == DT::f64   ? std::numeric_limits<double>::max()
+                     : t == DT::f32 ? double(std::numeric_limits<float>::max())
+                                    : 65504.0;
   return PyFloat_FromDouble(upper ? top : -top);
 }
 
@@ -30,7 +32,8 @@ PyObject *itself(PyObject *o, PyObject *) { return Py_NewRef(o); }
 PyObject *empty_shape(PyObject *, PyObject *) { return PyTuple_New(0); }
 
 PyObject *call(PyObject *, PyObject *, PyObject *) {
-  PyErr_SetString(exception_class("QuadrantsSyntaxError"), "Quadrants data types cannot be called outside Quadrants kernels.");
+  PyErr_SetString(exception_class("QuadrantsSyntaxError"),
+                  "Quadrants data types cannot be called outside Quadrants kernels.");
   return nullptr;
 }
 
@@ -54,9 +57,14 @@ PyMethodDef methods[] = {{"to_string", to_string, METH_NOARGS, "The name"},
                          {"element_type", itself, METH_NOARGS, "Itself: a scalar type is its own element"},
                          {"shape", empty_shape, METH_NOARGS, "(): a scalar type has no dimensions"},
                          {}};
-PyType_Slot slots[] = {{Py_tp_repr, (void *)repr},       {Py_tp_str, (void *)repr},         {Py_tp_call, (void *)call},
-                       {Py_tp_getset, getset},           {Py_tp_methods, methods},          {Py_tp_dealloc, (void *)free_dtype},
-                       {Py_tp_doc, (void *)"A scalar type of the language; one instance each."}, {0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_repr, (void *)repr},
+                       {Py_tp_str, (void *)repr},
+                       {Py_tp_call, (void *)call},
+                       {Py_tp_getset, getset},
+                       {Py_tp_methods, methods},
+                       {Py_tp_dealloc, (void *)free_dtype},
+                       {Py_tp_doc, (void *)"A scalar type of the language; one instance each."},
+                       {0, nullptr}};
 PyType_Spec spec = {"quadrants._native.DataType", sizeof(DTypeObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
@@ -68,7 +76,8 @@ PyObject *promote_py(PyObject *, PyObject *const *args, Py_ssize_t n) {
     return Py_NewRef(dtype_object(promote(dtype_arg(args[0]), dtype_arg(args[1]))));
   });
 }
-PyMethodDef functions[] = {{"promote", (PyCFunction)(void *)promote_py, METH_FASTCALL, "The type in which operands of two types meet"}, {}};
+PyMethodDef functions[] = {
+    {"promote", (PyCFunction)(void *)promote_py, METH_FASTCALL, "The type in which operands of two types meet"}, {}};
 
 }  // namespace
 

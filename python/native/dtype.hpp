@@ -1,5 +1,5 @@
-// dtype.hpp: scalar types of the language as data. The IR has integers without sign; the sign lives here, in the front end's
-// view of a value, and picks the operation.
+// dtype.hpp: scalar types of the language as data. The IR has integers without sign; the sign lives here, in the front
+// end's view of a value, and picks the operation.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -32,7 +32,8 @@ inline constexpr DTypeInfo dtype_table[] = {
 constexpr const DTypeInfo &info(DT t) { return dtype_table[size_t(t)]; }
 constexpr bool is_real(DT t) { return info(t).real; }
 
-// language.md 2.5: the wider real; an integer meeting a real gives the real; the wider integer, unsigned at equal width.
+// language.md 2.5: the wider real; an integer meeting a real gives the real; the wider integer, unsigned at equal
+// width.
 constexpr DT promote(DT a, DT b) { return info(a).rank >= info(b).rank ? a : b; }
 // Arithmetic happens on numbers: truth values count as i32, so that True + True is 2.
 constexpr DT arithmetic(DT t) { return t == DT::u1 ? DT::i32 : t; }

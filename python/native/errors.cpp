@@ -1,5 +1,5 @@
-// errors.cpp: the one place where C++ exceptions become Python ones. Classes are looked up by the name that status.def or the
-// thrower gives, first in quadrants.lang.exception, then among the builtin ones.
+// errors.cpp: the one place where C++ exceptions become Python ones. Classes are looked up by the name that status.def
+// or the thrower gives, first in quadrants.lang.exception, then among the builtin ones.
 #include <map>
 #include <new>
 
@@ -24,7 +24,8 @@ const char *class_of(const Error &e) {
   for (const StatusClass &s : status_classes)
     if (e.status < 0 && s.code == e.status) return s.cls;
   switch (e.kind) {
-    case Kind::compilation: case Kind::unsupported: return "QuadrantsCompilationError";
+    case Kind::compilation:
+    case Kind::unsupported: return "QuadrantsCompilationError";
     case Kind::value: return "ValueError";
     case Kind::assertion: return "QuadrantsAssertionError";
     case Kind::memory: return "MemoryError";
@@ -61,17 +62,11 @@ void translate_exception() noexcept {
     throw;
   } catch (const PythonError &) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an error was reported without being set");
-  } catch (const LangError &e) {
-    PyErr_SetString(exception_class(e.cls), e.message.c_str());
-  } catch (const Error &e) {
+  } catch (const LangError &e) { PyErr_SetString(exception_class(e.cls), e.message.c_str()); } catch (const Error &e) {
     PyErr_SetString(exception_class(class_of(e)), e.what());
-  } catch (const std::bad_alloc &) {
-    PyErr_NoMemory();
-  } catch (const std::exception &e) {
+  } catch (const std::bad_alloc &) { PyErr_NoMemory(); } catch (const std::exception &e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
-  } catch (...) {
-    PyErr_SetString(PyExc_SystemError, "an unknown C++ exception");
-  }
+  } catch (...) { PyErr_SetString(PyExc_SystemError, "an unknown C++ exception"); }
 }
 
 std::string_view text(PyObject *str) {

@@ -1,10 +1,11 @@
-// guards.cpp: an unchanged namespace costs one comparison. Before Python 3.12 a dict carries a version tag that every change renews;
-// from 3.12 on we watch the dict and count its changes. After a change, the captured names alone are compared again, and when all
-// hold the new tag is remembered: a module that counts something elsewhere costs a few lookups a call, no recompile.
+// guards.cpp: an unchanged namespace costs one comparison. Before Python 3.12 a dict carries a version tag that every
+// change renews; from 3.12 on we watch the dict and count its changes. After a change, the captured names alone are
+// compared again, and when all hold the new tag is remembered: a module that counts something elsewhere costs a few
+// lookups a call, no recompile.
 #include "guards.hpp"
 
-#include <cstring>
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <unordered_map>
 
@@ -83,8 +84,7 @@ struct State {
   bool warned = false;
 };
 struct GuardsObject {
-  PyObject_HEAD
-  State *s;
+  PyObject_HEAD State *s;
 };
 constexpr size_t many_attributes = 64;
 constexpr int log_debug = 4;
@@ -171,14 +171,16 @@ PyObject *add_cell(PyObject *o, PyObject *const *args, Py_ssize_t n) {
   });
 }
 
-// Each attribute is read again at each call, whatever their number: nothing goes stale, and a log line says why calls are slow.
+// Each attribute is read again at each call, whatever their number: nothing goes stale, and a log line says why calls
+// are slow.
 PyObject *add_attribute(PyObject *o, PyObject *const *args, Py_ssize_t n) {
   return guarded([&] {
     expect_args(n, 3, 3, "add_attribute");
     State &s = self(o);
     std::vector<Ref> path;
     std::string_view rest = text(args[1]);
-    for (size_t dot = 0; dot != std::string_view::npos; rest.remove_prefix(dot == std::string_view::npos ? rest.size() : dot + 1)) {
+    for (size_t dot = 0; dot != std::string_view::npos;
+         rest.remove_prefix(dot == std::string_view::npos ? rest.size() : dot + 1)) {
       dot = rest.find('.');
       const std::string_view part = rest.substr(0, dot);
       PyObject *name = checked(PyUnicode_FromStringAndSize(part.data(), Py_ssize_t(part.size())));
@@ -187,7 +189,8 @@ PyObject *add_attribute(PyObject *o, PyObject *const *args, Py_ssize_t n) {
     }
     for (const Attribute &a : s.attributes)
       if (a.owner.is(args[0]) && a.path.size() == path.size() &&
-          std::equal(path.begin(), path.end(), a.path.begin(), [](const Ref &x, const Ref &y) { return x.get() == y.get(); }))
+          std::equal(path.begin(), path.end(), a.path.begin(),
+                     [](const Ref &x, const Ref &y) { return x.get() == y.get(); }))
         return Py_NewRef(Py_None);
     s.attributes.push_back({Watched(args[0]), std::move(path), Ref::share(args[2])});
     if (s.attributes.size() > many_attributes && !std::exchange(s.warned, true))
@@ -237,15 +240,22 @@ void free_guards(PyObject *o) {
 }
 
 PyMethodDef methods[] = {
-    {"add_global", (PyCFunction)(void *)add_global, METH_FASTCALL, "namespace, name, value: the name still has this value"},
-    {"add_builtin_absent", (PyCFunction)(void *)add_builtin_absent, METH_FASTCALL, "namespace, name: the name is still not there"},
+    {"add_global", (PyCFunction)(void *)add_global, METH_FASTCALL,
+     "namespace, name, value: the name still has this value"},
+    {"add_builtin_absent", (PyCFunction)(void *)add_builtin_absent, METH_FASTCALL,
+     "namespace, name: the name is still not there"},
     {"add_cell", (PyCFunction)(void *)add_cell, METH_FASTCALL, "cell, value: the cell still holds this value"},
-    {"add_attribute", (PyCFunction)(void *)add_attribute, METH_FASTCALL, "owner, dotted path, value: re-read at each call"},
+    {"add_attribute", (PyCFunction)(void *)add_attribute, METH_FASTCALL,
+     "owner, dotted path, value: re-read at each call"},
     {"holds", holds_method, METH_NOARGS, "Whether all captured values are still what they were"},
     {}};
-PyType_Slot slots[] = {{Py_tp_new, (void *)new_guards},     {Py_tp_traverse, (void *)traverse}, {Py_tp_clear, (void *)clear},
-                       {Py_tp_dealloc, (void *)free_guards}, {Py_tp_methods, methods},
-                       {Py_tp_doc, (void *)"Captured values of a specialisation."}, {0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_new, (void *)new_guards},
+                       {Py_tp_traverse, (void *)traverse},
+                       {Py_tp_clear, (void *)clear},
+                       {Py_tp_dealloc, (void *)free_guards},
+                       {Py_tp_methods, methods},
+                       {Py_tp_doc, (void *)"Captured values of a specialisation."},
+                       {0, nullptr}};
 PyType_Spec spec = {"quadrants._native.Guards", sizeof(GuardsObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_GC, slots};
 

@@ -6,8 +6,8 @@
 
 namespace qd::py {
 
-// The object behind a weak reference, or the object itself when its type has none: templates and owners of attributes must not be
-// kept alive by a kernel, and a new object at an old address must not pass for them.
+// The object behind a weak reference, or the object itself when its type has none: templates and owners of attributes
+// must not be kept alive by a kernel, and a new object at an old address must not pass for them.
 class Watched {
  public:
   explicit Watched(PyObject *o);

@@ -1,5 +1,5 @@
-// kernel.cpp: the type KernelObject: a heap type with vectorcall, so that a call costs little more than its launch, and a method
-// descriptor, so that a kernel written in a class body gets its instance as first argument.
+// kernel.cpp: the type KernelObject: a heap type with vectorcall, so that a call costs little more than its launch, and
+// a method descriptor, so that a kernel written in a class body gets its instance as first argument.
 #include "kernel.hpp"
 
 #include <structmember.h>
@@ -43,8 +43,8 @@ int init(PyObject *o, PyObject *args, PyObject *kwargs) {
   static const char *keywords[] = {"primal", "specialise", "n_params", "names", nullptr};
   PyObject *primal, *specialise, *names;
   Py_ssize_t n_params;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOnO!:KernelObject", const_cast<char **>(keywords), &primal, &specialise, &n_params,
-                                   &PyTuple_Type, &names))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOnO!:KernelObject", const_cast<char **>(keywords), &primal,
+                                   &specialise, &n_params, &PyTuple_Type, &names))
     return -1;
   if (n_params < 0 || PyTuple_GET_SIZE(names) != n_params) {
     PyErr_SetString(PyExc_ValueError, "KernelObject: expected one name for each parameter");
@@ -62,14 +62,15 @@ PyObject *add(PyObject *o, PyObject *args, PyObject *kwargs) {
   return guarded([&]() -> PyObject * {
     static const char *keywords[] = {"executable", "args", "words", "guards", "result", "on_report", nullptr};
     PyObject *executable, *arg_list, *word_list, *guards, *result, *on_report;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!OO:add", const_cast<char **>(keywords), &executable, &arg_list, &word_list, types.guards,
-                                     &guards, &result, &on_report))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!OO:add", const_cast<char **>(keywords), &executable, &arg_list,
+                                     &word_list, types.guards, &guards, &result, &on_report))
       return nullptr;
     const ExecutableHandle &handle = executable_handle(executable);
     auto s = std::make_unique<Specialisation>();
     s->plan = make_plan(arg_list, word_list, handle.executable->n_words());
     if (Py_ssize_t(s->plan.args.size()) != self(o)->n_params)
-      raise("ValueError", "add: expected a plan for " + std::to_string(self(o)->n_params) + " parameters, found " + std::to_string(s->plan.args.size()));
+      raise("ValueError", "add: expected a plan for " + std::to_string(self(o)->n_params) + " parameters, found " +
+                              std::to_string(s->plan.args.size()));
     s->executable_object = Ref::share(executable);
     s->executable = handle.executable.get();
     s->guards = Ref::share(guards);
@@ -134,22 +135,32 @@ void free_kernel(PyObject *o) {
   Py_DECREF(type);
 }
 
-PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(KernelObject, call), READONLY, nullptr},
-                         {"__dictoffset__", T_PYSSIZET, offsetof(KernelObject, dict), READONLY, nullptr},
-                         {"__weaklistoffset__", T_PYSSIZET, offsetof(KernelObject, weak_references), READONLY, nullptr},
-                         {"_primal", T_OBJECT, offsetof(KernelObject, primal), 0, "what the front end keeps of the kernel"},
-                         {}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(KernelObject, call), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(KernelObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(KernelObject, weak_references), READONLY, nullptr},
+    {"_primal", T_OBJECT, offsetof(KernelObject, primal), 0, "what the front end keeps of the kernel"},
+    {}};
 PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {}};
-PyMethodDef methods[] = {{"add", (PyCFunction)(void *)add, METH_VARARGS | METH_KEYWORDS, "Adds a specialisation; its index"},
-                         {"clear", clear_method, METH_NOARGS, "Forgets all specialisations"},
-                         {}};
-PyType_Slot slots[] = {{Py_tp_new, (void *)new_kernel},         {Py_tp_init, (void *)init},           {Py_tp_traverse, (void *)traverse},
-                       {Py_tp_clear, (void *)clear},            {Py_tp_dealloc, (void *)free_kernel}, {Py_tp_call, (void *)PyVectorcall_Call},
-                       {Py_tp_descr_get, (void *)bind},         {Py_tp_members, members},             {Py_tp_getset, getset},
-                       {Py_tp_methods, methods},                {Py_tp_repr, (void *)repr},           {0, nullptr}};
+PyMethodDef methods[] = {
+    {"add", (PyCFunction)(void *)add, METH_VARARGS | METH_KEYWORDS, "Adds a specialisation; its index"},
+    {"clear", clear_method, METH_NOARGS, "Forgets all specialisations"},
+    {}};
+PyType_Slot slots[] = {{Py_tp_new, (void *)new_kernel},
+                       {Py_tp_init, (void *)init},
+                       {Py_tp_traverse, (void *)traverse},
+                       {Py_tp_clear, (void *)clear},
+                       {Py_tp_dealloc, (void *)free_kernel},
+                       {Py_tp_call, (void *)PyVectorcall_Call},
+                       {Py_tp_descr_get, (void *)bind},
+                       {Py_tp_members, members},
+                       {Py_tp_getset, getset},
+                       {Py_tp_methods, methods},
+                       {Py_tp_repr, (void *)repr},
+                       {0, nullptr}};
 PyType_Spec spec = {"quadrants._native.KernelObject", sizeof(KernelObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
-                        Py_TPFLAGS_IMMUTABLETYPE,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_IMMUTABLETYPE,
                     slots};
 
 }  // namespace

@@ -1,4 +1,5 @@
-// kernel.hpp: the callable behind @qd.kernel, and one specialisation of it. kernel.cpp has the type, kernel_call.cpp the call.
+// kernel.hpp: the callable behind @qd.kernel, and one specialisation of it. kernel.cpp has the type, kernel_call.cpp
+// the call.
 #pragma once
 #include <vector>
 
@@ -7,7 +8,8 @@
 
 namespace qd::py {
 
-// Lives as long as the kernel lists it or a call is in it: a call may drop the GIL while another thread clears the kernel.
+// Lives as long as the kernel lists it or a call is in it: a call may drop the GIL while another thread clears the
+// kernel.
 struct Specialisation {
   Plan plan;
   Ref executable_object, guards, result, on_report;  // result may be null
@@ -17,8 +19,7 @@ struct Specialisation {
 };
 
 struct KernelObject {
-  PyObject_HEAD
-  vectorcallfunc call;
+  PyObject_HEAD vectorcallfunc call;
   PyObject *dict, *weak_references, *primal, *specialise, *names;
   Py_ssize_t n_params;
   std::vector<Specialisation *> *list;  // by index as `add` gave it; null where dropped

@@ -1,6 +1,7 @@
-// kernel_call.cpp: one call of a kernel. The specialisation used last is tried first; when none fits, Python's `specialise` makes or
-// names one. Words are packed on the stack. The GIL is released around a launch unless the last one took less than two microseconds:
-// releasing costs more than such a launch, and keeping it for a long one would stop every other thread.
+// kernel_call.cpp: one call of a kernel. The specialisation used last is tried first; when none fits, Python's
+// `specialise` makes or names one. Words are packed on the stack. The GIL is released around a launch unless the last
+// one took less than two microseconds: releasing costs more than such a launch, and keeping it for a long one would
+// stop every other thread.
 #include <chrono>
 #include <memory>
 
@@ -53,7 +54,8 @@ PyObject *result_of(Specialisation &s) {
     const WithoutGil nogil;
     h.context->sync();
   }
-  const Ref bytes = owned(PyBytes_FromStringAndSize(static_cast<const char *>(s.executable->result()), Py_ssize_t(h.result_bytes)));
+  const Ref bytes =
+      owned(PyBytes_FromStringAndSize(static_cast<const char *>(s.executable->result()), Py_ssize_t(h.result_bytes)));
   return PyObject_CallOneArg(s.result.get(), bytes.get());
 }
 
@@ -68,12 +70,15 @@ PyObject *launch(Specialisation &s, uint64_t *words) {
     s.executable->launch(words);
     s.last_ticks = ticks() - begin;  // without the wait for the GIL
   }
-  if (s.executable->has_reports() && s.on_report) owned(PyObject_CallOneArg(s.on_report.get(), s.executable_object.get()));
+  if (s.executable->has_reports() && s.on_report)
+    owned(PyObject_CallOneArg(s.on_report.get(), s.executable_object.get()));
   return result_of(s);
 }
 
 // True, and the words packed, when the arguments and all captured values are those of `s`.
-bool fits(Specialisation &s, PyObject *const *args, uint64_t *words) { return guards_hold(s.guards.get()) && pack(s.plan, args, words) < 0; }
+bool fits(Specialisation &s, PyObject *const *args, uint64_t *words) {
+  return guards_hold(s.guards.get()) && pack(s.plan, args, words) < 0;
+}
 
 // null without an error when no specialisation fits. Guards may run Python code, which may change the list.
 PyObject *call_known(KernelObject *k, PyObject *const *args) {
@@ -102,13 +107,15 @@ std::string kernel_name(KernelObject *k) {
 [[noreturn]] void refuse(KernelObject *k, const Plan &p, int position, PyObject *arg) {
   const std::string name(text(PyTuple_GET_ITEM(k->names, position)));
   raise("QuadrantsRuntimeTypeError", "Argument (" + std::to_string(position) + ",) (type=" + type_name(arg) +
-                                         ") cannot be converted into required type " + expected_type(p.args[size_t(position)]) +
-                                         " (parameter '" + name + "' of kernel '" + kernel_name(k) + "')");
+                                         ") cannot be converted into required type " +
+                                         expected_type(p.args[size_t(position)]) + " (parameter '" + name +
+                                         "' of kernel '" + kernel_name(k) + "')");
 }
 
 Ref keyword_dict(PyObject *const *values, PyObject *kwnames) {
   Ref d = owned(PyDict_New());
-  for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) checked(PyDict_SetItem(d.get(), PyTuple_GET_ITEM(kwnames, i), values[i]));
+  for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i)
+    checked(PyDict_SetItem(d.get(), PyTuple_GET_ITEM(kwnames, i), values[i]));
   return d;
 }
 
@@ -131,8 +138,8 @@ PyObject *call_new(KernelObject *k, PyObject *const *args, Py_ssize_t n, PyObjec
   Specialisation *s = (*k->list)[size_t(index)];
   const InUse in_use(s);
   if (PyTuple_GET_SIZE(positional.get()) != Py_ssize_t(s->plan.args.size()))
-    raise("QuadrantsRuntimeError", "specialise accepted " + std::to_string(PyTuple_GET_SIZE(positional.get())) + " arguments for " +
-                                       std::to_string(s->plan.args.size()) + " parameters");
+    raise("QuadrantsRuntimeError", "specialise accepted " + std::to_string(PyTuple_GET_SIZE(positional.get())) +
+                                       " arguments for " + std::to_string(s->plan.args.size()) + " parameters");
   Words words(s->plan.image.size());
   PyObject *const *items = &PyTuple_GET_ITEM(positional.get(), 0);
   const int misfit = pack(s->plan, items, words.data());
@@ -141,7 +148,8 @@ PyObject *call_new(KernelObject *k, PyObject *const *args, Py_ssize_t n, PyObjec
   return launch(*s, words.data());
 }
 
-// Puts keyword arguments at their positions. False when one is missing, unknown or given twice: Python's code says which.
+// Puts keyword arguments at their positions. False when one is missing, unknown or given twice: Python's code says
+// which.
 bool place_keywords(KernelObject *k, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **out) {
   const Py_ssize_t given = n + PyTuple_GET_SIZE(kwnames);
   if (given != k->n_params || given > Py_ssize_t(max_named)) return false;
@@ -149,7 +157,9 @@ bool place_keywords(KernelObject *k, PyObject *const *args, Py_ssize_t n, PyObje
   for (Py_ssize_t i = n; i < given; ++i) {
     PyObject *name = PyTuple_GET_ITEM(kwnames, i - n);
     Py_ssize_t at = n;
-    while (at < given && PyTuple_GET_ITEM(k->names, at) != name && PyUnicode_Compare(PyTuple_GET_ITEM(k->names, at), name) != 0) ++at;
+    while (at < given && PyTuple_GET_ITEM(k->names, at) != name &&
+           PyUnicode_Compare(PyTuple_GET_ITEM(k->names, at), name) != 0)
+      ++at;
     if (at == given || out[at]) return false;
     out[at] = args[i];
   }

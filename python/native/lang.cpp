@@ -1,5 +1,5 @@
-// lang.cpp: applies a row of lang_ops.def: convert the operands by its rule, refuse what it can't take, pick the operation by class.
-// Operators that the IR has no single operation for are composed at the end.
+// lang.cpp: applies a row of lang_ops.def: convert the operands by its rule, refuse what it can't take, pick the
+// operation by class. Operators that the IR has no single operation for are composed at the end.
 #include "lang.hpp"
 
 #include <bit>
@@ -42,11 +42,13 @@ constexpr Row binary_rows[] = {
 #include "lang_ops.def"
 };
 constexpr Row unary_rows[] = {
-#define UNARY(name, symbol, rule, needs, s, u, r) {#name, symbol, Rule::rule, Needs::needs, {col::s, col::u, col::r, col::u}},
+#define UNARY(name, symbol, rule, needs, s, u, r) \
+  {#name, symbol, Rule::rule, Needs::needs, {col::s, col::u, col::r, col::u}},
 #include "lang_ops.def"
 };
 constexpr Row atomic_rows[] = {
-#define ATOMIC(name, needs, s, u, r, b) {#name, "atomic_" #name, Rule::Keep, Needs::needs, {col::s, col::u, col::r, col::b}},
+#define ATOMIC(name, needs, s, u, r, b) \
+  {#name, "atomic_" #name, Rule::Keep, Needs::needs, {col::s, col::u, col::r, col::b}},
 #include "lang_ops.def"
 };
 
@@ -60,15 +62,16 @@ ir::Val emit(Lang &l, Op op, DT t, ir::Val x, ir::Val y = 0) { return l.b.emit(o
 std::string quoted(DT t) { return std::string("'") + info(t).name + "'"; }
 
 [[noreturn]] void refuse(const Row &row, DT x, DT y) {
-  throw LangError{"QuadrantsTypeError", std::string("unsupported operand type(s) for '") + row.symbol + "': " + quoted(x) + " and " + quoted(y)};
+  throw LangError{"QuadrantsTypeError", std::string("unsupported operand type(s) for '") + row.symbol +
+                                            "': " + quoted(x) + " and " + quoted(y)};
 }
 
 void require(const Row &row, DT x) {
   const bool ok = row.needs == Needs::Any || is_real(x) == (row.needs == Needs::RealOnly);
   if (ok) return;
   const char *kind = row.needs == Needs::RealOnly ? "real" : "integral";
-  throw LangError{"QuadrantsTypeError",
-                  std::string("'") + row.symbol + "' takes " + kind + " inputs only, however " + quoted(x) + " is provided"};
+  throw LangError{"QuadrantsTypeError", std::string("'") + row.symbol + "' takes " + kind + " inputs only, however " +
+                                            quoted(x) + " is provided"};
 }
 
 // The type in which an operator works on operands of types x and y.
@@ -78,7 +81,8 @@ DT working_type(const Lang &l, Rule rule, DT x, DT y) {
     case Rule::Left: return arithmetic(x);
     case Rule::Wide: return x == DT::f64 || y == DT::f64 ? DT::f64 : DT::f32;
     case Rule::Logic: return DT::u1;
-    case Rule::Promote: case Rule::Equal: return promote(x, y);
+    case Rule::Promote:
+    case Rule::Equal: return promote(x, y);
     default: return arithmetic(promote(x, y));
   }
 }
@@ -145,7 +149,8 @@ Typed round_half_away(Lang &l, Typed x) {
   const ir::Val distance = emit(l, Op::abs, x.t, emit(l, Op::sub, x.t, x.v, t));
   const ir::Val half = real_constant(l, 0.5, x.t).v, zero = real_constant(l, 0, x.t).v;
   const ir::Val negative = l.b.emit(Op::lt, ir::Type::b1, {x.v, zero, 0});
-  const ir::Val step = l.b.emit(Op::select, info(x.t).type, {negative, real_constant(l, -1, x.t).v, real_constant(l, 1, x.t).v});
+  const ir::Val step =
+      l.b.emit(Op::select, info(x.t).type, {negative, real_constant(l, -1, x.t).v, real_constant(l, 1, x.t).v});
   const ir::Val away = l.b.emit(Op::le, ir::Type::b1, {half, distance, 0});
   return {l.b.emit(Op::select, info(x.t).type, {away, emit(l, Op::add, x.t, t, step), t}), x.t};
 }
@@ -217,7 +222,8 @@ Typed as_bool(Lang &l, Typed x) { return convert(l, x, DT::u1); }
 
 Typed as_index(Lang &l, Typed x) {
   if (x.t == DT::i32 || x.t == DT::i64) return x;
-  if (is_real(x.t)) throw LangError{"QuadrantsTypeError", "indices must be integers, however " + quoted(x.t) + " is provided"};
+  if (is_real(x.t))
+    throw LangError{"QuadrantsTypeError", "indices must be integers, however " + quoted(x.t) + " is provided"};
   if (info(x.t).bytes < 4) return convert(l, x, DT::i32);
   const auto n = known_int(l, x);
   if (x.t == DT::u32 && n && *n <= INT32_MAX) return convert(l, x, DT::i32);
@@ -226,7 +232,8 @@ Typed as_index(Lang &l, Typed x) {
 
 Typed select(Lang &l, Typed cond, Typed x, Typed y) {
   if (is_real(cond.t))
-    throw LangError{"QuadrantsTypeError", "'select' takes an integral condition, however " + quoted(cond.t) + " is provided; use `x != 0`"};
+    throw LangError{"QuadrantsTypeError",
+                    "'select' takes an integral condition, however " + quoted(cond.t) + " is provided; use `x != 0`"};
   const DT t = promote(x.t, y.t);
   cond = as_bool(l, cond);
   x = convert(l, x, t);
@@ -279,7 +286,8 @@ Typed atomic(Lang &l, std::string_view name, uint32_t param, DT t, ir::Val index
     }
     return {l.b.emit(code, info(t).type, {param, index, x.v}), t};
   }
-  throw LangError{"ValueError", "no atomic operation '" + std::string(name) + "': expected add sub mul min max and or xor exchange"};
+  throw LangError{"ValueError",
+                  "no atomic operation '" + std::string(name) + "': expected add sub mul min max and or xor exchange"};
 }
 
 }  // namespace qd::py

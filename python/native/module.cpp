@@ -1,4 +1,5 @@
-// module.cpp: puts the module together. Classes on hot paths are hand-written heap types; the runtime's handles are nanobind's.
+// module.cpp: puts the module together. Classes on hot paths are hand-written heap types; the runtime's handles are
+// nanobind's.
 #include <nanobind/nanobind.h>
 
 #include "runtime.hpp"
@@ -16,7 +17,5 @@ NB_MODULE(_native, m) {
     init_ndarray(module);
     init_guards(module);
     init_kernel(module);
-  } catch (const PythonError &) {
-    throw nanobind::python_error();
-  }
+  } catch (const PythonError &) { throw nanobind::python_error(); }
 }

@@ -1,4 +1,5 @@
-// ndarray.cpp: the base of the Ndarray classes. Python keeps everything that a user sees; here are the fields that a call reads.
+// ndarray.cpp: the base of the Ndarray classes. Python keeps everything that a user sees; here are the fields that a
+// call reads.
 #include "arrays.hpp"
 
 #include <structmember.h>
@@ -22,7 +23,8 @@ int init(PyObject *o, PyObject *args, PyObject *kwargs) {
     static const char *names[] = {"buffer", "dtype", "shape", "element_shape", "has_grad", nullptr};
     PyObject *buffer, *dtype, *shape, *element_shape;
     int has_grad;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOp:NdarrayBase", const_cast<char **>(names), &buffer, &dtype, &shape, &element_shape, &has_grad))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOp:NdarrayBase", const_cast<char **>(names), &buffer, &dtype,
+                                     &shape, &element_shape, &has_grad))
       return -1;
     NdarrayObject *a = self(o);
     ArrayKind k{Source::nd, dtype_arg(dtype), true, 0, 0, {0, 0}, has_grad != 0, true, false, true};
@@ -33,14 +35,16 @@ int init(PyObject *o, PyObject *args, PyObject *kwargs) {
     for (size_t i = 0; i < extents.items.size(); ++i) total *= uint64_t(a->shape[i] = extent(extents.items[i]));
     for (PyObject *e : element.items) {
       const int64_t n = extent(e);
-      if (n < 1 || n > max_element_extent) raise("ValueError", "element_shape: expected extents of 1 to 4095, found " + std::to_string(n));
+      if (n < 1 || n > max_element_extent)
+        raise("ValueError", "element_shape: expected extents of 1 to 4095, found " + std::to_string(n));
       total *= uint64_t(k.element[k.element_dims++] = uint16_t(n));
     }
     k.narrow = total < uint64_t(1) << 31;
     k.ndim = uint8_t(extents.items.size());
     const BufferHandle &handle = buffer_handle(buffer);
     if (handle.buffer->size() < total * info(k.dtype).bytes)
-      raise("ValueError", "a buffer of " + std::to_string(handle.buffer->size()) + " bytes is too small for " + std::to_string(total) + " elements");
+      raise("ValueError", "a buffer of " + std::to_string(handle.buffer->size()) + " bytes is too small for " +
+                              std::to_string(total) + " elements");
     a->dtype = k.dtype;
     a->ndim = k.ndim;
     a->kind = k.packed();
@@ -94,14 +98,22 @@ PyGetSetDef getset[] = {{"shape", shape, nullptr, "extents, without those of an 
                         {"_kind", kind, nullptr, "kind id", nullptr},
                         {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                         {}};
-PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(NdarrayObject, dict), READONLY, nullptr},
-                         {"__weaklistoffset__", T_PYSSIZET, offsetof(NdarrayObject, weak_references), READONLY, nullptr},
-                         {}};
-PyMethodDef methods[] = {{"_release", release, METH_NOARGS, "Lets go of the memory; no call accepts the array from then on"}, {}};
-PyType_Slot slots[] = {{Py_tp_init, (void *)init},         {Py_tp_traverse, (void *)traverse}, {Py_tp_clear, (void *)clear},
-                       {Py_tp_dealloc, (void *)free_ndarray}, {Py_tp_getset, getset},          {Py_tp_members, members},
-                       {Py_tp_methods, methods},           {Py_tp_new, (void *)PyType_GenericNew},
-                       {Py_tp_doc, (void *)"What a kernel call reads of an ndarray."}, {0, nullptr}};
+PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(NdarrayObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(NdarrayObject, weak_references), READONLY, nullptr},
+    {}};
+PyMethodDef methods[] = {
+    {"_release", release, METH_NOARGS, "Lets go of the memory; no call accepts the array from then on"}, {}};
+PyType_Slot slots[] = {{Py_tp_init, (void *)init},
+                       {Py_tp_traverse, (void *)traverse},
+                       {Py_tp_clear, (void *)clear},
+                       {Py_tp_dealloc, (void *)free_ndarray},
+                       {Py_tp_getset, getset},
+                       {Py_tp_members, members},
+                       {Py_tp_methods, methods},
+                       {Py_tp_new, (void *)PyType_GenericNew},
+                       {Py_tp_doc, (void *)"What a kernel call reads of an ndarray."},
+                       {0, nullptr}};
 PyType_Spec spec = {"quadrants._native.NdarrayBase", sizeof(NdarrayObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 

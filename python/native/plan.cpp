@@ -1,5 +1,5 @@
-// plan.cpp: reading a plan and packing by it. Numbers follow language.md 2.7: a real parameter takes any real or integer number, an
-// integer parameter integers alone, which wrap as a cast would.
+// plan.cpp: reading a plan and packing by it. Numbers follow language.md 2.7: a real parameter takes any real or
+// integer number, an integer parameter integers alone, which wrap as a cast would.
 #include "plan.hpp"
 
 #include <bit>
@@ -68,7 +68,9 @@ bool pack_real(PyObject *o, DT t, uint64_t &word) {
   return true;
 }
 
-bool pack_number(PyObject *o, DT t, uint64_t &word) { return is_real(t) ? pack_real(o, t, word) : pack_integer(o, t, word); }
+bool pack_number(PyObject *o, DT t, uint64_t &word) {
+  return is_real(t) ? pack_real(o, t, word) : pack_integer(o, t, word);
+}
 
 // Numbers of nested sequences in order; stops at the first that doesn't fit.
 bool flatten(PyObject *o, const ArgPlan &plan, size_t &at, std::vector<uint64_t> &out, int depth) {
@@ -125,10 +127,13 @@ bool pack_array(PyObject *o, const Plan &p, const ArgPlan &a, uint64_t *words) {
   return true;
 }
 
-bool fixed_fits(const ArgPlan &a, PyObject *o) { return a.by_value ? same_value(a.object->get().get(), o) : a.object->is(o); }
+bool fixed_fits(const ArgPlan &a, PyObject *o) {
+  return a.by_value ? same_value(a.object->get().get(), o) : a.object->is(o);
+}
 
 ArgPlan parse_arg(PyObject *entry) {
-  if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) < 2) raise("TypeError", "an argument plan is a tuple (kind, ...), found " + type_name(entry));
+  if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) < 2)
+    raise("TypeError", "an argument plan is a tuple (kind, ...), found " + type_name(entry));
   const std::string_view tag = text(PyTuple_GET_ITEM(entry, 0));
   PyObject *what = PyTuple_GET_ITEM(entry, 1);
   ArgPlan a;
@@ -168,22 +173,27 @@ Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words) {
   const Items arg_list = items_of(args, "args"), word_list = items_of(words, "words");
   for (PyObject *entry : arg_list.items) p.args.push_back(parse_arg(entry));
   if (word_list.items.size() + QD_ARG_FIRST != n_words)
-    raise("ValueError", "the kernel takes " + std::to_string(n_words) + " words, of which " + std::to_string(QD_ARG_FIRST) +
-                            " are ours; found " + std::to_string(word_list.items.size()));
+    raise("ValueError", "the kernel takes " + std::to_string(n_words) + " words, of which " +
+                            std::to_string(QD_ARG_FIRST) + " are ours; found " +
+                            std::to_string(word_list.items.size()));
   p.image.assign(n_words, 0);
   std::vector<std::vector<Target>> targets(p.args.size());
   uint32_t word = QD_ARG_FIRST;
   for (PyObject *entry : word_list.items) {
-    if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) < 2) raise("TypeError", "a word is (\"arg\", index, part) or (\"buffer\", Buffer)");
+    if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) < 2)
+      raise("TypeError", "a word is (\"arg\", index, part) or (\"buffer\", Buffer)");
     const std::string_view tag = text(PyTuple_GET_ITEM(entry, 0));
     PyObject *what = PyTuple_GET_ITEM(entry, 1);
     if (tag == "buffer") {
       p.image[word] = buffer_handle(what).buffer->address();
       p.buffers.push_back(Ref::share(what));
     } else {
-      const int64_t index = int_arg(what, "argument"), part = PyTuple_GET_SIZE(entry) > 2 ? int_arg(PyTuple_GET_ITEM(entry, 2), "part") : 0;
-      if (tag != "arg" || index < 0 || size_t(index) >= p.args.size() || part < 0 || size_t(part) >= parts_of(p.args[size_t(index)]))
-        raise("ValueError", "no such word: (" + std::string(tag) + ", " + std::to_string(index) + ", " + std::to_string(part) + ")");
+      const int64_t index = int_arg(what, "argument"),
+                    part = PyTuple_GET_SIZE(entry) > 2 ? int_arg(PyTuple_GET_ITEM(entry, 2), "part") : 0;
+      if (tag != "arg" || index < 0 || size_t(index) >= p.args.size() || part < 0 ||
+          size_t(part) >= parts_of(p.args[size_t(index)]))
+        raise("ValueError",
+              "no such word: (" + std::string(tag) + ", " + std::to_string(index) + ", " + std::to_string(part) + ")");
       targets[size_t(index)].push_back({uint32_t(part), word});
     }
     ++word;

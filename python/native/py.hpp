@@ -1,5 +1,6 @@
-// py.hpp: the little that hand-written heap types need: owning references, errors as C++ exceptions inside one call, and the
-// table of our types. A C++ exception never crosses into the interpreter: every entry point goes through `guarded`.
+// py.hpp: the little that hand-written heap types need: owning references, errors as C++ exceptions inside one call,
+// and the table of our types. A C++ exception never crosses into the interpreter: every entry point goes through
+// `guarded`.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -14,11 +15,21 @@ namespace qd::py {
 class Ref {
  public:
   Ref() = default;
-  static Ref take(PyObject *o) { Ref r; r.o_ = o; return r; }      // a new reference
-  static Ref share(PyObject *o) { Py_XINCREF(o); return take(o); }  // a borrowed one
+  static Ref take(PyObject *o) {
+    Ref r;
+    r.o_ = o;
+    return r;
+  }  // a new reference
+  static Ref share(PyObject *o) {
+    Py_XINCREF(o);
+    return take(o);
+  }  // a borrowed one
   Ref(const Ref &r) : o_(r.o_) { Py_XINCREF(o_); }
   Ref(Ref &&r) noexcept : o_(std::exchange(r.o_, nullptr)) {}
-  Ref &operator=(Ref r) noexcept { std::swap(o_, r.o_); return *this; }
+  Ref &operator=(Ref r) noexcept {
+    std::swap(o_, r.o_);
+    return *this;
+  }
   ~Ref() { Py_XDECREF(o_); }
   PyObject *get() const { return o_; }
   PyObject *release() { return std::exchange(o_, nullptr); }
@@ -45,7 +56,8 @@ PyObject *exception_class(const char *name);
 void translate_exception() noexcept;  // in a catch block: sets the Python error
 
 // Runs f and turns whatever it throws into a Python error and `failed`.
-template <class R, class F> R guarded_as(R failed, F &&f) noexcept {
+template <class R, class F>
+R guarded_as(R failed, F &&f) noexcept {
   try {
     return f();
   } catch (...) {
@@ -53,11 +65,14 @@ template <class R, class F> R guarded_as(R failed, F &&f) noexcept {
     return failed;
   }
 }
-template <class F> PyObject *guarded(F &&f) noexcept { return guarded_as<PyObject *>(nullptr, std::forward<F>(f)); }
+template <class F>
+PyObject *guarded(F &&f) noexcept {
+  return guarded_as<PyObject *>(nullptr, std::forward<F>(f));
+}
 
-std::string_view text(PyObject *str);             // UTF-8 of a str; TypeError otherwise
-std::string type_name(PyObject *o);               // "<class 'float'>"
-void expect_args(Py_ssize_t given, Py_ssize_t low, Py_ssize_t high, const char *what);  // TypeError
+std::string_view text(PyObject *str);  // UTF-8 of a str; TypeError otherwise
+std::string type_name(PyObject *o);    // "<class 'float'>"
+void expect_args(Py_ssize_t given, Py_ssize_t low, Py_ssize_t high, const char *what);   // TypeError
 PyTypeObject *make_type(PyObject *module, PyType_Spec &spec, PyObject *base = nullptr);  // adds it to the module
 
 // Our heap types, made once when the module is imported.
@@ -67,7 +82,8 @@ struct Types {
 inline Types types{};
 
 // Allocation of the smallest objects goes through short lists of dead ones: an expression makes one value.
-template <class T, int limit = 256> struct FreeList {
+template <class T, int limit = 256>
+struct FreeList {
   T *head[limit];
   int n = 0;
   T *pop(PyTypeObject *type) {

@@ -1,5 +1,5 @@
-// runtime.hpp: what Python holds of the runtime. The handles keep the core's shared objects; each knows its context, since a
-// result or a copy may have to wait for the device.
+// runtime.hpp: what Python holds of the runtime. The handles keep the core's shared objects; each knows its context,
+// since a result or a copy may have to wait for the device.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -24,8 +24,8 @@ struct ExecutableHandle {
   uint32_t result_bytes = 0;  // up to the highest output slot
 };
 
-ContextConfig config_of(PyObject *dict);  // ValueError, KeyError naming the field
-BufferHandle &buffer_handle(PyObject *o);          // TypeError when it is none
+ContextConfig config_of(PyObject *dict);   // ValueError, KeyError naming the field
+BufferHandle &buffer_handle(PyObject *o);  // TypeError when it is none
 ExecutableHandle &executable_handle(PyObject *o);
 
 void init_runtime(nanobind::module_ &m);

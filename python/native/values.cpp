@@ -13,7 +13,8 @@ RecordObject *self(PyObject *o) { return reinterpret_cast<RecordObject *>(o); }
 PyObject *dtype_of(PyObject *o, void *) { return Py_NewRef(dtype_object(self(o)->t)); }
 PyObject *size_of(PyObject *o, void *) { return PyLong_FromUnsignedLong(self(o)->size); }
 PyObject *repr(PyObject *o) {
-  return PyUnicode_FromFormat("<%s %%%u: %s>", strrchr(Py_TYPE(o)->tp_name, '.') + 1, self(o)->v, info(self(o)->t).name);
+  return PyUnicode_FromFormat("<%s %%%u: %s>", strrchr(Py_TYPE(o)->tp_name, '.') + 1, self(o)->v,
+                              info(self(o)->t).name);
 }
 void free_value(PyObject *o) { dead_values.push(self(o)); }
 void free_other(PyObject *o) {
@@ -24,13 +25,23 @@ void free_other(PyObject *o) {
 
 PyGetSetDef getset[] = {{"dtype", dtype_of, nullptr, "scalar type", nullptr}, {}};
 PyGetSetDef array_getset[] = {{"dtype", dtype_of, nullptr, "scalar type of the elements", nullptr},
-                              {"size", size_of, nullptr, "number of elements", nullptr}, {}};
-PyType_Slot value_slots[] = {{Py_tp_dealloc, (void *)free_value}, {Py_tp_getset, getset}, {Py_tp_repr, (void *)repr},
-                             {Py_tp_doc, (void *)"Immutable result of an expression."}, {0, nullptr}};
-PyType_Slot var_slots[] = {{Py_tp_dealloc, (void *)free_other}, {Py_tp_getset, getset}, {Py_tp_repr, (void *)repr},
-                           {Py_tp_doc, (void *)"A mutable scalar local; read when passed as an operand."}, {0, nullptr}};
-PyType_Slot array_slots[] = {{Py_tp_dealloc, (void *)free_other}, {Py_tp_getset, array_getset}, {Py_tp_repr, (void *)repr},
-                             {Py_tp_doc, (void *)"A local array of scalars."}, {0, nullptr}};
+                              {"size", size_of, nullptr, "number of elements", nullptr},
+                              {}};
+PyType_Slot value_slots[] = {{Py_tp_dealloc, (void *)free_value},
+                             {Py_tp_getset, getset},
+                             {Py_tp_repr, (void *)repr},
+                             {Py_tp_doc, (void *)"Immutable result of an expression."},
+                             {0, nullptr}};
+PyType_Slot var_slots[] = {{Py_tp_dealloc, (void *)free_other},
+                           {Py_tp_getset, getset},
+                           {Py_tp_repr, (void *)repr},
+                           {Py_tp_doc, (void *)"A mutable scalar local; read when passed as an operand."},
+                           {0, nullptr}};
+PyType_Slot array_slots[] = {{Py_tp_dealloc, (void *)free_other},
+                             {Py_tp_getset, array_getset},
+                             {Py_tp_repr, (void *)repr},
+                             {Py_tp_doc, (void *)"A local array of scalars."},
+                             {0, nullptr}};
 constexpr unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION;
 PyType_Spec value_spec = {"quadrants._native.Value", sizeof(RecordObject), 0, flags, value_slots};
 PyType_Spec var_spec = {"quadrants._native.Var", sizeof(RecordObject), 0, flags, var_slots};
@@ -39,9 +50,11 @@ PyType_Spec array_spec = {"quadrants._native.LocalArray", sizeof(RecordObject), 
 [[noreturn]] void out_of_range(PyObject *literal, const BuilderState &s, bool has_type, DT t) {
   const Ref repr = owned(PyObject_Repr(literal));
   const std::string value(text(repr.get()));
-  if (has_type) raise("QuadrantsTypeError", "Integer literal " + value + " exceeded the range of specified dtype: " + info(t).name);
-  raise("QuadrantsTypeError", "Integer literal " + value + " exceeded the range of default_ip: " + info(s.lang.default_ip).name +
-                                  ", please specify the dtype via e.g. `qd.u64(" + value + ")` or set a different `default_ip` in `qd.init()`");
+  if (has_type)
+    raise("QuadrantsTypeError", "Integer literal " + value + " exceeded the range of specified dtype: " + info(t).name);
+  raise("QuadrantsTypeError", "Integer literal " + value + " exceeded the range of default_ip: " +
+                                  info(s.lang.default_ip).name + ", please specify the dtype via e.g. `qd.u64(" +
+                                  value + ")` or set a different `default_ip` in `qd.init()`");
 }
 
 Typed integer_literal(BuilderState &s, PyObject *o, bool has_type, DT t) {
@@ -66,7 +79,8 @@ Typed integer_literal(BuilderState &s, PyObject *o, bool has_type, DT t) {
 Typed real_literal(BuilderState &s, double x, bool has_type, DT t) {
   if (!has_type) t = s.lang.default_fp;
   if (!is_real(t))
-    raise("QuadrantsTypeError", "Floating-point literals must be annotated with a floating-point type. For type casting, use `qd.cast`.");
+    raise("QuadrantsTypeError",
+          "Floating-point literals must be annotated with a floating-point type. For type casting, use `qd.cast`.");
   return real_constant(s.lang, x, t);
 }
 

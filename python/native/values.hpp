@@ -10,14 +10,12 @@
 namespace qd::py {
 
 struct DTypeObject {
-  PyObject_HEAD
-  DT t;
+  PyObject_HEAD DT t;
 };
 
 // Value, Var and LocalArray: a record number with its type. `owner` is the builder and function they may be used in.
 struct RecordObject {
-  PyObject_HEAD
-  ir::Val v;
+  PyObject_HEAD ir::Val v;
   uint32_t owner;
   uint32_t size;  // LocalArray: elements
   DT t;
@@ -33,28 +31,28 @@ struct BuilderState {
   std::string name;
   std::vector<DT> param_types;
   std::vector<FunctionInfo> functions;
-  std::vector<std::pair<uint32_t, uint32_t>> open;  // function info and owner mark of the functions around the current one
-  uint32_t owner = 0;                               // mark of the current function
-  uint32_t current = 0;                             // its FunctionInfo, when `open` isn't empty
-  uint32_t effects = 0;                             // emitted so far, reads included
+  std::vector<std::pair<uint32_t, uint32_t>>
+      open;              // function info and owner mark of the functions around the current one
+  uint32_t owner = 0;    // mark of the current function
+  uint32_t current = 0;  // its FunctionInfo, when `open` isn't empty
+  uint32_t effects = 0;  // emitted so far, reads included
   bool consumed = false;
-  std::unique_ptr<ir::Unit> parsed;                 // from parse_ir: nothing can be added
+  std::unique_ptr<ir::Unit> parsed;  // from parse_ir: nothing can be added
 };
 
 struct BuilderObject {
-  PyObject_HEAD
-  BuilderState *s;
+  PyObject_HEAD BuilderState *s;
 };
 
 PyObject *dtype_object(DT t);  // borrowed
 DT dtype_arg(PyObject *o);     // TypeError when it is none
 
 PyObject *new_value(const BuilderState &, Typed);
-Typed operand(BuilderState &, PyObject *o);           // Value, Var (read now), number
+Typed operand(BuilderState &, PyObject *o);                      // Value, Var (read now), number
 Typed number(BuilderState &, PyObject *o, bool has_type, DT t);  // a literal, range-checked
-BuilderState &state(PyObject *builder);               // QuadrantsRuntimeError when it was compiled already
+BuilderState &state(PyObject *builder);                          // QuadrantsRuntimeError when it was compiled already
 const ir::Unit &unit_of(const BuilderState &);
-ir::Unit consume(PyObject *builder);                  // for Context.compile
+ir::Unit consume(PyObject *builder);  // for Context.compile
 
 // Arguments that are a list or tuple of anything.
 struct Items {
