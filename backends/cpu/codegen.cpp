@@ -1,5 +1,5 @@
-// codegen.cpp: the way to the code generator. It is an object of its own, so that a process that finds all its code in a cache
-// never maps LLVM, and a machine that only runs shipped code does not need it at all.
+// codegen.cpp: the way to the code generator. It is an object of its own, so that a process that finds all its code in
+// a cache never maps LLVM, and a machine that only runs shipped code does not need it at all.
 #include <dlfcn.h>
 
 #include <mutex>
@@ -32,14 +32,16 @@ const QdxCpuCodegen &code_generator() {
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char *why = dlerror();
-    throw Failure(QDB_E_NO_CODEGEN, "this kernel is in no cache, and the code generator of the cpu backend cannot be opened: " +
-                                        std::string(why ? why : path) + ". Install the package quadrants-cpu-codegen");
+    throw Failure(QDB_E_NO_CODEGEN,
+                  "this kernel is in no cache, and the code generator of the cpu backend cannot be opened: " +
+                      std::string(why ? why : path) + ". Install the package quadrants-cpu-codegen");
   }
   const auto get = reinterpret_cast<QdxCpuCodegenFn>(dlsym(handle, QDX_CPU_CODEGEN_SYMBOL));
   const QdxCpuCodegen *found = get ? get() : nullptr;
   if (!found || found->version != QDX_CPU_CODEGEN_VERSION || !QDB_HAS(found, QdxCpuCodegen, compile))
-    throw Failure(QDB_E_NO_CODEGEN, path + " speaks version " + std::to_string(found ? found->version : 0) + " of the interface, expected " +
-                                        std::to_string(QDX_CPU_CODEGEN_VERSION) + ": install quadrants-cpu-codegen of the same release");
+    throw Failure(QDB_E_NO_CODEGEN, path + " speaks version " + std::to_string(found ? found->version : 0) +
+                                        " of the interface, expected " + std::to_string(QDX_CPU_CODEGEN_VERSION) +
+                                        ": install quadrants-cpu-codegen of the same release");
   return *(table = found);
 }
 

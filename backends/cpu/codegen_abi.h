@@ -1,7 +1,6 @@
-/* codegen_abi.h: what libqd_cpu.so and libqd_cpu_codegen.so agree on: the table that the code generator exports, the shape of
- * a compiled task, and the description that travels in its object. Any change here is a new QDX_CPU_CODEGEN_VERSION, which
- * is part of the target bytes, so an artifact of another shape is never loaded.
- */
+/* codegen_abi.h: what libqd_cpu.so and libqd_cpu_codegen.so agree on: the table that the code generator exports, the
+ * shape of a compiled task, and the description that travels in its object. Any change here is a new
+ * QDX_CPU_CODEGEN_VERSION, which is part of the target bytes, so an artifact of another shape is never loaded. */
 #ifndef QDX_CPU_CODEGEN_ABI_H
 #define QDX_CPU_CODEGEN_ABI_H
 
@@ -14,12 +13,13 @@ extern "C" {
 #define QDX_CPU_CODEGEN_VERSION 1u
 #define QDX_CPU_CODEGEN_SYMBOL "qdx_cpu_codegen"
 
-/* A compiled task: positions [begin, end) of its grid, and where this call leaves its partial results. With end INT64_MIN it
- * runs nothing and answers a question: begin 0, positions of the whole grid; begin 1, positions of one row (last axis). */
+/* A compiled task: positions [begin, end) of its grid, and where this call leaves its partial results. With end
+ * INT64_MIN it runs nothing and answers a question: begin 0, positions of the whole grid; begin 1, positions of one
+ * row (last axis). */
 typedef int64_t (*QdxCpuTask)(const uint64_t *args, int64_t begin, int64_t end, void *partials);
 
-/* A partial result: `bits` is to be combined into the element at `address` when all chunks are done. A chunk writes one per
- * slot, whether or not it had anything to add: then `bits` is the identity. */
+/* A partial result: `bits` is to be combined into the element at `address` when all chunks are done. A chunk writes
+ * one per slot, whether or not it had anything to add: then `bits` is the identity. */
 typedef struct QdxCpuPartial {
   uint64_t address;
   uint64_t bits; /* of the slot's type; f16 partials are f32 */
@@ -50,7 +50,8 @@ typedef struct QdxCpuTarget {
 typedef struct QdxCpuCodegen {
   uint32_t struct_size, version;
   /* Objects of all tasks of the request, side by side on the host's compile threads. */
-  QdbStatus(QDB_CALL *compile)(const QdbHost *host, void *host_ctx, const QdbCompileReq *req, QdbArtifactOut *out, QdbErr *err);
+  QdbStatus(QDB_CALL *compile)(const QdbHost *host, void *host_ctx, const QdbCompileReq *req, QdbArtifactOut *out,
+                               QdbErr *err);
 } QdxCpuCodegen;
 
 typedef const QdxCpuCodegen *(QDB_CALL *QdxCpuCodegenFn)(void);

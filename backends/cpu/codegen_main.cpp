@@ -1,5 +1,6 @@
-// codegen_main.cpp: the code generator object, libqd_cpu_codegen.so: units in, ELF objects out, LLVM inside and hidden. It knows
-// nothing of devices. Tasks compile side by side on the host's threads; each thread keeps one TargetMachine per target.
+// codegen_main.cpp: the code generator object, libqd_cpu_codegen.so: units in, ELF objects out, LLVM inside and hidden.
+// It knows nothing of devices. Tasks compile side by side on the host's threads; each thread keeps one TargetMachine
+// per target.
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
@@ -46,13 +47,16 @@ bool has_feature(const QdxCpuTarget &t, std::string_view wanted) {
 }
 
 unsigned vector_bits(const QdxCpuTarget &t) {
-  return has_feature(t, "avx512f") && has_feature(t, "avx512vl") && has_feature(t, "avx512dq") ? 512 : has_feature(t, "avx2") ? 256 : 128;
+  return has_feature(t, "avx512f") && has_feature(t, "avx512vl") && has_feature(t, "avx512dq") ? 512
+         : has_feature(t, "avx2")                                                              ? 256
+                                                                                               : 128;
 }
 
 std::string feature_text(const QdxCpuTarget &t) {
   std::string text;
   int row = 0;
-  const auto add = [&](std::string_view f, bool on) {  // what the processor lacks is named too: the model may promise it
+  const auto add = [&](std::string_view f,
+                       bool on) {  // what the processor lacks is named too: the model may promise it
     if (!text.empty()) text += ',';
     text += on ? '+' : '-';
     text += f.substr(1);
@@ -65,7 +69,8 @@ std::string feature_text(const QdxCpuTarget &t) {
 std::unique_ptr<llvm::TargetMachine> make_machine(const Settings &s) {
   static std::once_flag once;
   std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo(), LLVMInitializeX86Target(), LLVMInitializeX86TargetMC(), LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86TargetInfo(), LLVMInitializeX86Target(), LLVMInitializeX86TargetMC(),
+        LLVMInitializeX86AsmPrinter();
     llvm_emitter::configure_llvm();
   });
   const llvm::Triple triple("x86_64-unknown-linux-gnu");
@@ -78,7 +83,8 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Settings &s) {
   // Position-independent small code: it fits anywhere and reaches outside functions through the loader's slots.
   std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(triple, s.target.cpu, feature_text(s.target), o, llvm::Reloc::PIC_, {}, level));
-  if (!machine) throw Failure(QDB_E_COMPILE, std::string("LLVM cannot generate code for the processor ") + s.target.cpu);
+  if (!machine)
+    throw Failure(QDB_E_COMPILE, std::string("LLVM cannot generate code for the processor ") + s.target.cpu);
   return machine;
 }
 
@@ -116,9 +122,10 @@ void add_meta(llvm::Module &m, llvm::StringRef symbol, const llvm_emitter::TaskI
     meta.partial_op[k] = uint16_t(task.partials[k].op);
     meta.partial_type[k] = uint8_t(task.partials[k].type);
   }
-  auto *bytes = llvm::ConstantDataArray::getRaw(llvm::StringRef(reinterpret_cast<const char *>(&meta), sizeof meta), sizeof meta,
-                                                llvm::Type::getInt8Ty(m.getContext()));
-  auto *g = new llvm::GlobalVariable(m, bytes->getType(), true, llvm::GlobalValue::ExternalLinkage, bytes, symbol + ".meta");
+  auto *bytes = llvm::ConstantDataArray::getRaw(llvm::StringRef(reinterpret_cast<const char *>(&meta), sizeof meta),
+                                                sizeof meta, llvm::Type::getInt8Ty(m.getContext()));
+  auto *g =
+      new llvm::GlobalVariable(m, bytes->getType(), true, llvm::GlobalValue::ExternalLinkage, bytes, symbol + ".meta");
   g->setAlignment(llvm::Align(8));
 }
 
@@ -156,7 +163,8 @@ struct TaskCompile {
     std::string why;
     llvm::raw_string_ostream os(why);
     problem.print("", os, false);
-    throw Failure(QDB_E_COMPILE, "the LLVM IR that was to replace this task's does not parse: " + why, std::string(name));
+    throw Failure(QDB_E_COMPILE, "the LLVM IR that was to replace this task's does not parse: " + why,
+                  std::string(name));
   }
 
   llvm::SmallVector<char, 0> run(const QdbTask &task) const {
@@ -177,7 +185,8 @@ struct TaskCompile {
 #endif
     llvm::TargetLibraryInfoImpl library = vector_library(
         machine.getTargetTriple(), settings.fast_math ? settings.target.vector_math : 0, vector_bits(settings.target));
-    llvm_emitter::optimise(*m, machine, library, settings.opt_level <= 0 ? llvm_emitter::Effort::quick : llvm_emitter::Effort::usual);
+    llvm_emitter::optimise(*m, machine, library,
+                           settings.opt_level <= 0 ? llvm_emitter::Effort::quick : llvm_emitter::Effort::usual);
     if (request.flags & QDB_COMPILE_KEEP_ASM) keep_assembly(*m, machine, library);
     llvm::SmallVector<char, 0> object;
     if (!llvm_emitter::emit_file(*m, machine, library, llvm::CodeGenFileType::ObjectFile, object))
@@ -188,7 +197,8 @@ struct TaskCompile {
   void check(llvm::Module &m) const {
     std::string why;
     llvm::raw_string_ostream os(why);
-    if (llvm::verifyModule(m, &os)) throw Failure(QDB_E_INTERNAL, "the emitter wrote faulty LLVM IR: " + why, std::string(name));
+    if (llvm::verifyModule(m, &os))
+      throw Failure(QDB_E_INTERNAL, "the emitter wrote faulty LLVM IR: " + why, std::string(name));
   }
 
   void keep_assembly(llvm::Module &m, llvm::TargetMachine &machine, const llvm::TargetLibraryInfoImpl &library) const {
@@ -205,7 +215,9 @@ struct TaskCompile {
 
 Settings settings_of(const plugin::Request &r) {
   Settings s{};
-  if (r.target.size() != sizeof s.target) throw Failure(QDB_E_INVALID, "compile: expected " + std::to_string(sizeof s.target) + " target bytes, found " + std::to_string(r.target.size()));
+  if (r.target.size() != sizeof s.target)
+    throw Failure(QDB_E_INVALID, "compile: expected " + std::to_string(sizeof s.target) + " target bytes, found " +
+                                     std::to_string(r.target.size()));
   std::memcpy(&s.target, r.target.data(), sizeof s.target);
   if (s.target.magic != QDX_CPU_TARGET_MAGIC || s.target.version != QDX_CPU_CODEGEN_VERSION)
     throw Failure(QDB_E_INVALID, "compile: the target bytes are of another version of this backend");
@@ -214,11 +226,17 @@ Settings settings_of(const plugin::Request &r) {
   return s;
 }
 
-QdbStatus QDB_CALL compile(const QdbHost *host_table, void *host_ctx, const QdbCompileReq *req, QdbArtifactOut *out, QdbErr *err) {
+QdbStatus QDB_CALL compile(const QdbHost *host_table, void *host_ctx, const QdbCompileReq *req, QdbArtifactOut *out,
+                           QdbErr *err) {
   const plugin::Host host(host_table, host_ctx);
   return plugin::guard(host, err, [&](const plugin::Call &call) {
-    const plugin::Request request{req->unit, req->n_tasks, req->flags, plugin::view(req->target),
-                                  plugin::Options(req->options, req->option_stride, req->n_options), req->tasks, req->task_stride};
+    const plugin::Request request{req->unit,
+                                  req->n_tasks,
+                                  req->flags,
+                                  plugin::view(req->target),
+                                  plugin::Options(req->options, req->option_stride, req->n_options),
+                                  req->tasks,
+                                  req->task_stride};
     const Settings settings = settings_of(request);
     std::vector<llvm::SmallVector<char, 0>> objects(request.n_tasks);
     host.parallel_for(request.n_tasks, 1, [&](uint64_t begin, uint64_t end, uint32_t) {

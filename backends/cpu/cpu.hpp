@@ -1,4 +1,5 @@
-// cpu.hpp: the classes that the plugin's table is made of (qd/plugin.hpp). Device memory is host memory; launches are synchronous.
+// cpu.hpp: the classes that the plugin's table is made of (qd/plugin.hpp). Device memory is host memory; launches are
+// synchronous.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -61,7 +62,9 @@ class Device : public plugin::Object {
   explicit Device(Pool &pool) : pool_(pool) {}
   void sync(const Call &) {}
   plugin::Blob target(const Call &, uint32_t level);
-  std::unique_ptr<Module> load(const Call &, const plugin::Loadable &artifacts) { return std::make_unique<Module>(artifacts); }
+  std::unique_ptr<Module> load(const Call &, const plugin::Loadable &artifacts) {
+    return std::make_unique<Module>(artifacts);
+  }
   std::unique_ptr<Mem> alloc(const Call &, uint64_t size) { return std::make_unique<Mem>(size); }
   std::unique_ptr<Stream> stream(const Call &) { return std::make_unique<Stream>(pool_); }
 

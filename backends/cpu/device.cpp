@@ -19,7 +19,8 @@ uint32_t workers(const plugin::Options &options) {
 void brand(char (&name)[128]) {
   uint32_t words[12] = {};
   for (uint32_t leaf = 0; leaf < 3; leaf++)
-    __asm__("cpuid" : "=a"(words[4 * leaf]), "=b"(words[4 * leaf + 1]), "=c"(words[4 * leaf + 2]), "=d"(words[4 * leaf + 3])
+    __asm__("cpuid"
+            : "=a"(words[4 * leaf]), "=b"(words[4 * leaf + 1]), "=c"(words[4 * leaf + 2]), "=d"(words[4 * leaf + 3])
             : "a"(0x80000002u + leaf), "c"(0));
   const char *text = reinterpret_cast<const char *>(words);
   plugin::copy_text(name, std::string_view(text, strnlen(text, sizeof words)));

@@ -1,6 +1,6 @@
-// launch.cpp: synchronous launches. A task is cut into chunks by its range and the estimate of its cost alone, never by the number
-// of workers, so that sums come out the same on every machine. What takes less than some microseconds runs on the caller, in
-// one piece. Nothing is allocated but the partial results of a cut task, which a thread keeps.
+// launch.cpp: synchronous launches. A task is cut into chunks by its range and the estimate of its cost alone, never by
+// the number of workers, so that sums come out the same on every machine. What takes less than some microseconds runs
+// on the caller, in one piece. Nothing is allocated but the partial results of a cut task, which a thread keeps.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -14,8 +14,9 @@
 namespace qd::cpu {
 namespace {
 
-constexpr int64_t max_chunks = 512, ns = 64;               // cost is in 1/64 ns
-constexpr uint64_t small_work = 24000 * ns, chunk_work = 12000 * ns;  // below the first: no chunks; the second: size of one
+constexpr int64_t max_chunks = 512, ns = 64;  // cost is in 1/64 ns
+constexpr uint64_t small_work = 24000 * ns,
+                   chunk_work = 12000 * ns;  // below the first: no chunks; the second: size of one
 
 struct Run {
   const Entry *entry;

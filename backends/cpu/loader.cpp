@@ -1,5 +1,6 @@
-// loader.cpp: see loader.hpp. Three passes over each object: check and measure, copy and bind symbols, relocate. Nothing is
-// read before its range was checked, because a damaged cache file must end in a recompile and never in a crash.
+// loader.cpp: see loader.hpp. Three passes over each object: check and measure, copy and bind symbols, relocate.
+// Nothing is read before its range was checked, because a damaged cache file must end in a recompile and never in a
+// crash.
 #include "backends/cpu/loader.hpp"
 
 #include <elf.h>
@@ -18,7 +19,8 @@ constexpr uint64_t refused_flags = SHF_WRITE | SHF_TLS | SHF_COMPRESSED;
 size_t aligned(size_t n, size_t a) { return (n + a - 1) & ~(a - 1); }
 
 // Objects come from a packed blob at any alignment, so records are copied out.
-template <class T> T record(std::string_view bytes, size_t at) {
+template <class T>
+T record(std::string_view bytes, size_t at) {
   T r;
   std::memcpy(&r, bytes.data() + at, sizeof r);
   return r;
@@ -37,7 +39,9 @@ struct Object {
   std::vector<char *> address;  // of each symbol; null when it has none
   std::vector<size_t> slot;     // of each outside symbol; SIZE_MAX otherwise
 
-  Elf64_Sym symbol(size_t i) const { return record<Elf64_Sym>(bytes, sections[symtab].head.sh_offset + i * sizeof(Elf64_Sym)); }
+  Elf64_Sym symbol(size_t i) const {
+    return record<Elf64_Sym>(bytes, sections[symtab].head.sh_offset + i * sizeof(Elf64_Sym));
+  }
   const char *name(const Elf64_Sym &s) const { return strings.data() + s.st_name; }
 };
 
@@ -60,18 +64,23 @@ bool loaded(const Elf64_Shdr &h) { return (h.sh_flags & SHF_ALLOC) && h.sh_type 
 bool read_sections(Loading &l, Object &o) {
   if (o.bytes.size() < sizeof(Elf64_Ehdr)) return l.fail("shorter than an ELF header");
   const auto eh = record<Elf64_Ehdr>(o.bytes, 0);
-  if (std::memcmp(eh.e_ident, ELFMAG, SELFMAG) || eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB ||
-      eh.e_type != ET_REL || eh.e_machine != EM_X86_64 || eh.e_shentsize != sizeof(Elf64_Shdr))
+  if (std::memcmp(eh.e_ident, ELFMAG, SELFMAG) || eh.e_ident[EI_CLASS] != ELFCLASS64 ||
+      eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_type != ET_REL || eh.e_machine != EM_X86_64 ||
+      eh.e_shentsize != sizeof(Elf64_Shdr))
     return l.fail("no x86-64 ELF object");
-  if (eh.e_shoff > o.bytes.size() || eh.e_shnum * sizeof(Elf64_Shdr) > o.bytes.size() - eh.e_shoff) return l.fail("section table out of range");
+  if (eh.e_shoff > o.bytes.size() || eh.e_shnum * sizeof(Elf64_Shdr) > o.bytes.size() - eh.e_shoff)
+    return l.fail("section table out of range");
   o.sections.resize(eh.e_shnum);
   for (size_t i = 0; i < eh.e_shnum; ++i) {
     auto &h = o.sections[i].head;
     h = record<Elf64_Shdr>(o.bytes, eh.e_shoff + i * sizeof(Elf64_Shdr));
-    if (h.sh_size > max_section || h.sh_addralign > page || (h.sh_addralign & (h.sh_addralign - 1))) return l.fail("section too large");
-    if (h.sh_type != SHT_NULL && h.sh_type != SHT_NOBITS && (h.sh_offset > o.bytes.size() || h.sh_size > o.bytes.size() - h.sh_offset))
+    if (h.sh_size > max_section || h.sh_addralign > page || (h.sh_addralign & (h.sh_addralign - 1)))
+      return l.fail("section too large");
+    if (h.sh_type != SHT_NULL && h.sh_type != SHT_NOBITS &&
+        (h.sh_offset > o.bytes.size() || h.sh_size > o.bytes.size() - h.sh_offset))
       return l.fail("section out of range");
-    if (loaded(h) && h.sh_size && (h.sh_type != SHT_PROGBITS || (h.sh_flags & refused_flags))) return l.fail("section of an unexpected kind");
+    if (loaded(h) && h.sh_size && (h.sh_type != SHT_PROGBITS || (h.sh_flags & refused_flags)))
+      return l.fail("section of an unexpected kind");
     if (h.sh_type == SHT_SYMTAB) o.symtab = i;
     if (h.sh_type == SHT_REL) return l.fail("relocations without addends");
   }
@@ -81,7 +90,8 @@ bool read_sections(Loading &l, Object &o) {
 bool read_symbols(Loading &l, Object &o) {
   if (!o.symtab || o.sections[o.symtab].head.sh_link >= o.sections.size()) return l.fail("no symbol table");
   const auto &strs = o.sections[o.sections[o.symtab].head.sh_link].head;
-  if (strs.sh_type != SHT_STRTAB || !strs.sh_size || o.bytes[strs.sh_offset + strs.sh_size - 1]) return l.fail("damaged string table");
+  if (strs.sh_type != SHT_STRTAB || !strs.sh_size || o.bytes[strs.sh_offset + strs.sh_size - 1])
+    return l.fail("damaged string table");
   o.strings = o.bytes.substr(strs.sh_offset, strs.sh_size);
   o.n_symbols = o.sections[o.symtab].head.sh_size / sizeof(Elf64_Sym);
   o.address.assign(o.n_symbols, nullptr);
@@ -121,17 +131,20 @@ void place_sections(Loading &l) {
 }
 
 bool copy_and_bind(Loading &l) {
-  for (size_t i = 0; i < l.slot_target.size(); ++i) {  // an address (a GOT entry), then `jmp *slot(%rip)` within reach of a call
+  for (size_t i = 0; i < l.slot_target.size();
+       ++i) {  // an address (a GOT entry), then `jmp *slot(%rip)` within reach of a call
     char *slot = l.base + l.slots_at + slot_bytes * i;
     std::memcpy(slot, &l.slot_target[i], 8);
     std::memcpy(slot + 8, "\xff\x25\xf2\xff\xff\xff", 6);  // -14: from the end of the jump back to the slot
   }
   for (auto &o : l.objects) {
     for (auto &s : o.sections)
-      if (s.place != SIZE_MAX && s.head.sh_size) std::memcpy(l.base + s.place, o.bytes.data() + s.head.sh_offset, s.head.sh_size);
+      if (s.place != SIZE_MAX && s.head.sh_size)
+        std::memcpy(l.base + s.place, o.bytes.data() + s.head.sh_offset, s.head.sh_size);
     for (size_t i = 1; i < o.n_symbols; ++i) {
       const auto s = o.symbol(i);
-      if (s.st_shndx == SHN_UNDEF || s.st_shndx >= o.sections.size() || o.sections[s.st_shndx].place == SIZE_MAX) continue;
+      if (s.st_shndx == SHN_UNDEF || s.st_shndx >= o.sections.size() || o.sections[s.st_shndx].place == SIZE_MAX)
+        continue;
       if (s.st_value > o.sections[s.st_shndx].head.sh_size) return l.fail("symbol value out of range");
       o.address[i] = l.base + o.sections[s.st_shndx].place + s.st_value;
     }
@@ -146,8 +159,11 @@ bool relocate_one(Loading &l, Object &o, const Section &into, const Elf64_Rela &
   char *slot = o.slot[sym] == SIZE_MAX ? nullptr : l.base + l.slots_at + slot_bytes * o.slot[sym];
   char *target = nullptr;
   switch (ELF64_R_TYPE(r.r_info)) {
-    case R_X86_64_GOTPCREL: case R_X86_64_GOTPCRELX: case R_X86_64_REX_GOTPCRELX: target = slot; break;
-    case R_X86_64_PLT32: case R_X86_64_PC32: target = slot ? slot + 8 : o.address[sym]; break;
+    case R_X86_64_GOTPCREL:
+    case R_X86_64_GOTPCRELX:
+    case R_X86_64_REX_GOTPCRELX: target = slot; break;
+    case R_X86_64_PLT32:
+    case R_X86_64_PC32: target = slot ? slot + 8 : o.address[sym]; break;
     default: return l.fail("relocation type " + std::to_string(ELF64_R_TYPE(r.r_info)));
   }
   if (!target) return l.fail("a local symbol through the offset table");

@@ -1,6 +1,7 @@
-// loader.hpp: puts the objects of an artifact into executable memory. Only what our own code generator makes is accepted:
-// x86-64 ET_REL files with code and read-only data, a handful of relocation types and the outside symbols of outside.cpp.
-// Anything else, and any offset that does not fit, is an error and thereby a recompile. All objects share one mapping.
+// loader.hpp: puts the objects of an artifact into executable memory. Only what our own code generator makes is
+// accepted: x86-64 ET_REL files with code and read-only data, a handful of relocation types and the outside symbols of
+// outside.cpp. Anything else, and any offset that does not fit, is an error and thereby a recompile. All objects share
+// one mapping.
 #pragma once
 #include <cstddef>
 #include <memory>

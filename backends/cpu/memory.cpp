@@ -1,5 +1,6 @@
-// memory.cpp: device memory is zeroed host memory, 64-byte aligned. Large blocks are mapped, so that the system's zero pages are
-// used as they are and huge pages may be; small ones come from the heap. Copies and fills are plain loops of the C library.
+// memory.cpp: device memory is zeroed host memory, 64-byte aligned. Large blocks are mapped, so that the system's zero
+// pages are used as they are and huge pages may be; small ones come from the heap. Copies and fills are plain loops of
+// the C library.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -16,8 +17,9 @@ char *place(QdbMem *mem, uint64_t offset, uint64_t size, const char *what) {
   if (!mem) return reinterpret_cast<char *>(offset);  // a host address
   const auto *m = plugin::object<Mem>(mem);
   if (offset > m->size() || size > m->size() - offset)
-    throw plugin::Failure(QDB_E_INVALID, std::string(what) + ": bytes " + std::to_string(offset) + " to " + std::to_string(offset + size) +
-                                             " of memory of " + std::to_string(m->size()) + " bytes");
+    throw plugin::Failure(QDB_E_INVALID, std::string(what) + ": bytes " + std::to_string(offset) + " to " +
+                                             std::to_string(offset + size) + " of memory of " +
+                                             std::to_string(m->size()) + " bytes");
   return m->data() + offset;
 }
 
@@ -49,13 +51,16 @@ void Mem::info(QdbMemInfo &m) const {
 }
 
 void Stream::copy(const Call &, const QdbCopy &c) {
-  if (c.size) std::memmove(place(c.dst, c.dst_offset, c.size, "copy to"), place(c.src, c.src_offset, c.size, "copy from"), c.size);
+  if (c.size)
+    std::memmove(place(c.dst, c.dst_offset, c.size, "copy to"), place(c.src, c.src_offset, c.size, "copy from"),
+                 c.size);
 }
 
 void Stream::fill(const Call &, const QdbFill &f) {
   const uint32_t w = f.pattern_bytes;
   if ((w != 1 && w != 2 && w != 4 && w != 8) || f.size % w)
-    throw plugin::Failure(QDB_E_INVALID, "fill: " + std::to_string(f.size) + " bytes with a pattern of " + std::to_string(w));
+    throw plugin::Failure(QDB_E_INVALID,
+                          "fill: " + std::to_string(f.size) + " bytes with a pattern of " + std::to_string(w));
   char *to = place(f.dst, f.dst_offset, f.size, "fill");
   if (w == 1 || f.pattern == 0) return void(std::memset(to, int(f.pattern & 255), f.size));
   for (uint64_t at = 0; at < f.size; at += w) std::memcpy(to + at, &f.pattern, w);

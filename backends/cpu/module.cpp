@@ -1,5 +1,5 @@
-// module.cpp: artifacts to entries. An artifact packs one ELF object a task; every task brings the description that the launcher
-// needs. All are loaded into one mapping.
+// module.cpp: artifacts to entries. An artifact packs one ELF object a task; every task brings the description that the
+// launcher needs. All are loaded into one mapping.
 #include "backends/cpu/cpu.hpp"
 
 namespace qd::cpu {
@@ -11,8 +11,10 @@ Module::Module(const plugin::Loadable &artifacts) {
   std::vector<std::string_view> objects;
   for (uint32_t i = 0; i < artifacts.n; i++) {
     if (plugin::text(artifacts[i].kind) != "elf")
-      throw Failure(QDB_E_ARTIFACT, "expected an artifact of kind elf, found " + std::string(plugin::text(artifacts[i].kind)));
-    for (const auto &o : plugin::unpack_objects(plugin::view(artifacts[i].bytes))) packed.push_back(o), objects.push_back(o.bytes);
+      throw Failure(QDB_E_ARTIFACT,
+                    "expected an artifact of kind elf, found " + std::string(plugin::text(artifacts[i].kind)));
+    for (const auto &o : plugin::unpack_objects(plugin::view(artifacts[i].bytes)))
+      packed.push_back(o), objects.push_back(o.bytes);
   }
   std::string error;
   image_ = Image::load(objects, error);

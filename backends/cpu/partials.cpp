@@ -1,5 +1,5 @@
-// partials.cpp: see partials.hpp. A partial that still is the identity was never added to and is skipped: its element may not even
-// exist (a guarded update that never ran). Float sums are taken in double and rounded once.
+// partials.cpp: see partials.hpp. A partial that still is the identity was never added to and is skipped: its element
+// may not even exist (a guarded update that never ran). Float sums are taken in double and rounded once.
 #include "backends/cpu/partials.hpp"
 
 #include <algorithm>
@@ -17,14 +17,16 @@ namespace {
 using view::Op;
 using view::Type;
 
-template <class T> T from_bits(uint64_t bits) {
+template <class T>
+T from_bits(uint64_t bits) {
   T v;
   std::memcpy(&v, &bits, sizeof v);
   return v;
 }
 
 // Partials have type P, elements type E (they differ for f16 only).
-template <class P> bool untouched(Op op, uint64_t bits) {
+template <class P>
+bool untouched(Op op, uint64_t bits) {
   const P v = from_bits<P>(bits);
   if constexpr (std::is_floating_point_v<P>) {
     if (op == Op::atomic_add) return v == 0 && std::signbit(v);
@@ -35,13 +37,15 @@ template <class P> bool untouched(Op op, uint64_t bits) {
       case Op::atomic_mul: return v == 1;
       case Op::atomic_min: return v == std::numeric_limits<P>::max();
       case Op::atomic_max: return v == std::numeric_limits<P>::min();
-      case Op::atomic_umin: case Op::atomic_and: return U(v) == std::numeric_limits<U>::max();
+      case Op::atomic_umin:
+      case Op::atomic_and: return U(v) == std::numeric_limits<U>::max();
       default: return v == 0;
     }
   }
 }
 
-template <class T> T integer_step(Op op, T x, T y) {
+template <class T>
+T integer_step(Op op, T x, T y) {
   switch (op) {
     case Op::atomic_add: return fold::add(x, y);
     case Op::atomic_mul: return fold::mul(x, y);
@@ -64,7 +68,8 @@ double float_step(Op op, double x, double y) {
   }
 }
 
-template <class P, class E> void combine_slot(Op op, const QdxCpuPartial *p, uint32_t stride, int64_t chunks) {
+template <class P, class E>
+void combine_slot(Op op, const QdxCpuPartial *p, uint32_t stride, int64_t chunks) {
   bool any = false;
   using Wide = std::conditional_t<std::is_floating_point_v<P>, double, P>;
   Wide sum{};

@@ -1,5 +1,5 @@
-// pool.cpp: see pool.hpp. Idle workers spin for some microseconds before they sleep, so that a loop of launches pays no wake-up,
-// and a submitter makes a system call only when somebody sleeps.
+// pool.cpp: see pool.hpp. Idle workers spin for some microseconds before they sleep, so that a loop of launches pays no
+// wake-up, and a submitter makes a system call only when somebody sleeps.
 #include "backends/cpu/pool.hpp"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ bool Pool::run(Job &job) {
   bool finished = true;
   for (int64_t c; (c = job.next.fetch_add(1, std::memory_order_relaxed)) < job.chunks;) {
     job.run(job.context, c);
-    if (job.cancelled && job.cancelled(job.context) && job.next.exchange(job.chunks, std::memory_order_relaxed) < job.chunks) {
+    if (job.cancelled && job.cancelled(job.context) &&
+        job.next.exchange(job.chunks, std::memory_order_relaxed) < job.chunks) {
       finished = false;
       break;
     }

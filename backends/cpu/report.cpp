@@ -8,7 +8,8 @@
 
 namespace qd::cpu {
 
-void report(const uint64_t *args, uint32_t site, uint32_t failure, int64_t iteration, uint32_t n_values, const uint64_t *values) {
+void report(const uint64_t *args, uint32_t site, uint32_t failure, int64_t iteration, uint32_t n_values,
+            const uint64_t *values) {
   auto *head = reinterpret_cast<QdReportHeader *>(args[QD_ARG_REPORT]);
   if (!head) return;
   if (failure) std::atomic_ref(head->failed).store(1, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// target.cpp: see target.hpp. The compiler's own cpuid reader is used, because it also asks the system whether it saves the wide
-// registers. The model name only selects scheduling; what may be emitted is decided by the feature bits.
+// target.cpp: see target.hpp. The compiler's own cpuid reader is used, because it also asks the system whether it saves
+// the wide registers. The model name only selects scheduling; what may be emitted is decided by the feature bits.
 #include "backends/cpu/target.hpp"
 
 #include <sched.h>
@@ -22,12 +22,14 @@ uint64_t feature_bits() {
 }
 
 const char *model_name() {
-#define MODEL(name) if (__builtin_cpu_is(name)) return name;
-  MODEL("sapphirerapids") MODEL("icelake-server") MODEL("icelake-client") MODEL("cascadelake") MODEL("cooperlake")
-  MODEL("skylake-avx512") MODEL("tigerlake") MODEL("rocketlake") MODEL("alderlake") MODEL("skylake") MODEL("broadwell") MODEL("haswell")
-  MODEL("znver3") MODEL("znver2") MODEL("znver1")
+#define MODEL(name) \
+  if (__builtin_cpu_is(name)) return name;
+  MODEL("sapphirerapids")
+  MODEL("icelake-server") MODEL("icelake-client") MODEL("cascadelake") MODEL("cooperlake") MODEL("skylake-avx512")
+      MODEL("tigerlake") MODEL("rocketlake") MODEL("alderlake") MODEL("skylake") MODEL("broadwell") MODEL("haswell")
+          MODEL("znver3") MODEL("znver2") MODEL("znver1")
 #undef MODEL
-  return "x86-64";
+              return "x86-64";
 }
 
 }  // namespace

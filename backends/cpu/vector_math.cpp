@@ -14,8 +14,8 @@ struct Row {
   const char *name;
   int operands, level;
 };
-const Row rows[] = {{"sin", 1, 1}, {"cos", 1, 1}, {"exp", 1, 1}, {"log", 1, 1}, {"pow", 2, 1}, {"tan", 1, 2},
-                    {"asin", 1, 2}, {"acos", 1, 2}, {"atan2", 2, 2}, {"tanh", 1, 2}};
+const Row rows[] = {{"sin", 1, 1}, {"cos", 1, 1},  {"exp", 1, 1},  {"log", 1, 1},   {"pow", 2, 1},
+                    {"tan", 1, 2}, {"asin", 1, 2}, {"acos", 1, 2}, {"atan2", 2, 2}, {"tanh", 1, 2}};
 
 struct Table {
   std::deque<std::string> names;  // a VecDesc borrows its names

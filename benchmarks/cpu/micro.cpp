@@ -1,4 +1,5 @@
-// micro.cpp: the cpu backend alone, below the core: compile time and run time of small tasks, checked against plain C++.
+// micro.cpp: the cpu backend alone, below the core: compile time and run time of small tasks, checked against plain
+// C++.
 //   micro [name...]      microseconds a launch (best of 15), compile time and size of the object
 #include <algorithm>
 #include <chrono>
@@ -14,7 +15,9 @@ using namespace qd::test;
 
 namespace {
 
-double now_us() { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_us() {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // Of the calling thread: what a compile costs on a machine that does other things too.
 double cpu_us() {
@@ -209,16 +212,45 @@ int main(int argc, char **argv) {
     return w;
   };
   const Case cases[] = {
-      {"saxpy", saxpy, {word(x.data()), N, word(y.data()), N, bits(0.f)}, N, [&] { return worst(N, [&](int64_t i) { return y[i]; }); }},
-      {"math", math, {word(x.data()), N, word(y.data()), N}, N,
-       [&] { return worst(N, [&](int64_t i) { const double v = x[i]; return y[i] - (std::sin(v) * std::exp(-v) + std::sqrt(v + 1)); }); }},
-      {"stencil", stencil, {word(x.data()), G, G, word(y.data()), G, G}, (G - 2) * (G - 2),
-       [&] { return worst((G - 2) * (G - 2), [&](int64_t k) {
-               const int64_t i = (k / (G - 2) + 1) * G + k % (G - 2) + 1;
-               return y[i] - .25 * (double(x[i - 1]) + x[i + 1] + x[i - G] + x[i + G]); }); }},
-      {"sum", sum, {word(x.data()), N, word(&total)}, N,
-       [&] { double s = 0; for (float v : x) s += v; return (total - s) / s; }},
-      {"nbody", nbody, {word(x.data()), B, 3, word(y.data()), B, 3}, B, [&] {
+      {"saxpy",
+       saxpy,
+       {word(x.data()), N, word(y.data()), N, bits(0.f)},
+       N,
+       [&] { return worst(N, [&](int64_t i) { return y[i]; }); }},
+      {"math",
+       math,
+       {word(x.data()), N, word(y.data()), N},
+       N,
+       [&] {
+         return worst(N, [&](int64_t i) {
+           const double v = x[i];
+           return y[i] - (std::sin(v) * std::exp(-v) + std::sqrt(v + 1));
+         });
+       }},
+      {"stencil",
+       stencil,
+       {word(x.data()), G, G, word(y.data()), G, G},
+       (G - 2) * (G - 2),
+       [&] {
+         return worst((G - 2) * (G - 2), [&](int64_t k) {
+           const int64_t i = (k / (G - 2) + 1) * G + k % (G - 2) + 1;
+           return y[i] - .25 * (double(x[i - 1]) + x[i + 1] + x[i - G] + x[i + G]);
+         });
+       }},
+      {"sum",
+       sum,
+       {word(x.data()), N, word(&total)},
+       N,
+       [&] {
+         double s = 0;
+         for (float v : x) s += v;
+         return (total - s) / s;
+       }},
+      {"nbody",
+       nbody,
+       {word(x.data()), B, 3, word(y.data()), B, 3},
+       B,
+       [&] {
          return worst(9, [&](int64_t i) {
            double f = 0;
            for (int64_t j = 0; j < B; j++) {
@@ -226,13 +258,20 @@ int main(int argc, char **argv) {
              for (int c = 0; c < 3; c++) d[c] = double(x[3 * j + c]) - x[3 * i + c], q += d[c] * d[c];
              f += d[0] / (q * std::sqrt(q));
            }
-           return (y[3 * i] - f) / f; }); }},
-      {"wrap", wrap, {word(x.data()), N, word(y.data()), N}, N, [&] { return worst(N, [&](int64_t i) { return y[i] - x[(i + 1) % N]; }); }},
+           return (y[3 * i] - f) / f;
+         });
+       }},
+      {"wrap",
+       wrap,
+       {word(x.data()), N, word(y.data()), N},
+       N,
+       [&] { return worst(N, [&](int64_t i) { return y[i] - x[(i + 1) % N]; }); }},
       {"tiny", tiny, {word(z.data()), 1}, 1, [&] { return z[0] - 1; }},
   };
   std::printf("%-10s %10s %10s %8s %10s\n", "task", "us", "compile ms", "bytes", "error");
   for (const auto &c : cases) {
-    if (argc > 1 && std::none_of(argv + 1, argv + argc, [&](const char *a) { return !std::strcmp(a, c.name); })) continue;
+    if (argc > 1 && std::none_of(argv + 1, argv + argc, [&](const char *a) { return !std::strcmp(a, c.name); }))
+      continue;
     const std::string unit = qd::ir::to_wire(qd::ir::parse(c.ir));
     double compile = 1e30;
     std::string artifact;

@@ -1,5 +1,5 @@
-// arithmetic_test.cpp: every row of tests/reference/arithmetic_rows.hpp through generated code: as serial scalar code, and in a
-// parallel loop over arrays, where the vectoriser has its way. Without fast math, so that results are exact.
+// arithmetic_test.cpp: every row of tests/reference/arithmetic_rows.hpp through generated code: as serial scalar code,
+// and in a parallel loop over arrays, where the vectoriser has its way. Without fast math, so that results are exact.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,12 +52,13 @@ std::string wrong(const Row &r, uint64_t found) {
   if (r.result == f32 || r.result == f64) {
     const double w = real(r.result, want), f = real(r.result, found);
     if (std::isnan(w) && std::isnan(f)) return {};
-    if (view::has(r.op, view::Inexact) && std::fabs(f - w) <= std::fabs(w) * (r.result == f32 ? 3e-7 : 1e-15)) return {};
+    if (view::has(r.op, view::Inexact) && std::fabs(f - w) <= std::fabs(w) * (r.result == f32 ? 3e-7 : 1e-15))
+      return {};
   }
   if (found == want) return {};
-  return std::string(view::info(r.op).name) + "." + std::string(view::info(r.type).name) + " of " + std::to_string(r.x.i) + "|" +
-         std::to_string(r.x.f) + ", " + std::to_string(r.y.i) + "|" + std::to_string(r.y.f) + ": expected bits " + std::to_string(want) +
-         ", found " + std::to_string(found);
+  return std::string(view::info(r.op).name) + "." + std::string(view::info(r.type).name) + " of " +
+         std::to_string(r.x.i) + "|" + std::to_string(r.x.f) + ", " + std::to_string(r.y.i) + "|" +
+         std::to_string(r.y.f) + ": expected bits " + std::to_string(want) + ", found " + std::to_string(found);
 }
 
 TEST(CpuArithmetic, SerialCode) {
@@ -68,7 +69,8 @@ TEST(CpuArithmetic, SerialCode) {
     if (!view::has(r.op, view::Atomic)) rows.push_back(&r), units.push_back(serial_unit(r));
   const std::string bytes = cpu.artifact(units, precise);
   for (size_t k = 0; k < rows.size(); k++) {
-    cpu.run(cpu.entry_of(bytes, "task" + std::to_string(k)), {bits_of(rows[k]->type, rows[k]->x), bits_of(rows[k]->type, rows[k]->y)}, 1);
+    cpu.run(cpu.entry_of(bytes, "task" + std::to_string(k)),
+            {bits_of(rows[k]->type, rows[k]->x), bits_of(rows[k]->type, rows[k]->y)}, 1);
     EXPECT_EQ(wrong(*rows[k], cpu.results[0]), "");
   }
 }
@@ -89,7 +91,8 @@ TEST(CpuArithmetic, ParallelLoops) {
   size_t k = 0;
   for (const Row &r : arithmetic_rows) {
     auto x = filled(r.type, r.x), y = filled(r.type, r.y), z = filled(r.result, Num(0));
-    cpu.run(cpu.entry_of(bytes, "task" + std::to_string(k++)), {word(x.data()), lanes, word(y.data()), lanes, word(z.data()), lanes}, lanes);
+    cpu.run(cpu.entry_of(bytes, "task" + std::to_string(k++)),
+            {word(x.data()), lanes, word(y.data()), lanes, word(z.data()), lanes}, lanes);
     const bool atomic = view::has(r.op, view::Atomic);
     for (int64_t i = 0; i < lanes; i++) {
       const uint32_t size = view::info(r.result).bytes;
@@ -97,9 +100,7 @@ TEST(CpuArithmetic, ParallelLoops) {
       std::memcpy(&found, (atomic ? x : z).data() + i * size, size);
       std::memcpy(&old, z.data() + i * size, size);
       ASSERT_EQ(wrong(r, found), "") << "element " << i;
-      if (atomic) {
-        ASSERT_EQ(old, bits_of(r.type, r.x)) << view::info(r.op).name << ": the old element";
-      }
+      if (atomic) { ASSERT_EQ(old, bits_of(r.type, r.x)) << view::info(r.op).name << ": the old element"; }
     }
   }
 }

@@ -1,5 +1,5 @@
-// differential_test.cpp: every exact row of ops.def, in every type, on arrays of odd and random bits: the vectorised loop gives the
-// bits of the reference interpreter, which is made of the meaning column itself.
+// differential_test.cpp: every exact row of ops.def, in every type, on arrays of odd and random bits: the vectorised
+// loop gives the bits of the reference interpreter, which is made of the meaning column itself.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,8 @@ std::vector<Form> forms() {
     for (const Type t : types)
       for (const Type r : types) {
         if (!view::in_class(row.operands, t)) continue;
-        if (row.result == view::Result::Same ? r != t : row.result == view::Result::Bool ? r != Type::b1 : false) continue;
+        if (row.result == view::Result::Same ? r != t : row.result == view::Result::Bool ? r != Type::b1 : false)
+          continue;
         if (op == Op::bitcast && (info(r).bytes != info(t).bytes || r == Type::b1 || t == Type::b1)) continue;
         if (op == Op::frexp_exp && r != Type::i32) continue;
         out.push_back({op, t, r});
@@ -53,7 +54,8 @@ std::string unit_of(const Form &f) {
   const uint32_t zero = w.constant(Type::i32, 0), count = w.add(Op::shape, Type::i32, px, 0);
   w.operands({zero, count});
   w.add(Op::parallel, Type::i32, 1, 0);
-  const uint32_t i = w.add(Op::axis, Type::i32, 0), x = w.add(Op::load, f.type, px, i), y = w.add(Op::load, f.type, py, i);
+  const uint32_t i = w.add(Op::axis, Type::i32, 0), x = w.add(Op::load, f.type, px, i),
+                 y = w.add(Op::load, f.type, py, i);
   uint32_t v = 0;
   if (f.op == Op::select) v = w.add(f.op, f.result, w.add(Op::eq, Type::b1, x, y), x, y);
   else v = w.add(f.op, f.result, x, info(f.op).sig.size() == 2 ? y : 0);
@@ -74,7 +76,8 @@ uint64_t any_bits(Type t, std::mt19937_64 &rng) {
   if (t == Type::b1) return rng() & 1;
   const uint64_t mask = width == 64 ? ~0ull : (1ull << width) - 1;
   if (view::is_float(t) && rng() % 3) {
-    const double specials[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2147483648.0, -2147483648.0, 1e300, 65504.0, 3.5, -2.5, INFINITY, -INFINITY, NAN};
+    const double specials[] = {0.0,   -0.0,    1.0, -1.0, 0.5,      2147483648.0, -2147483648.0,
+                               1e300, 65504.0, 3.5, -2.5, INFINITY, -INFINITY,    NAN};
     const double d = rng() % 2 ? specials[rng() % 14] : double(int64_t(rng())) * std::exp2(-double(rng() % 70));
     const float s = float(d);
     if (t == Type::f64) return bits(d);
@@ -98,7 +101,8 @@ uint64_t odd_bits(Type t, std::mt19937_64 &rng) {
 bool same(const Form &f, uint64_t a, uint64_t b) {
   if (a == b || (is_nan(f.result, a) && is_nan(f.result, b))) return true;
   const uint64_t sign = 1ull << (info(f.result).bytes * 8 - 1);
-  return (f.op == Op::min || f.op == Op::max) && view::is_float(f.result) && ((a | b) & ~sign) == 0;  // of two zeros either
+  return (f.op == Op::min || f.op == Op::max) && view::is_float(f.result) &&
+         ((a | b) & ~sign) == 0;  // of two zeros either
 }
 
 uint64_t at(const std::vector<char> &v, Type t, int64_t i) {
@@ -132,15 +136,18 @@ void compare(const Options &options, bool floats) {
     const QdbStr symbol = str(name);
     cpu.check(cpu.t->module_entry(module, &symbol, &entry, &cpu.err));
     cpu.run(entry, {word(x.data()), n, word(y.data()), n, word(found.data()), n}, n);
-    reference.check(reference.launch(reference.load(units[k]), {word(x.data()), n, word(y.data()), n, word(want.data()), n}, 0, n));
+    reference.check(
+        reference.launch(reference.load(units[k]), {word(x.data()), n, word(y.data()), n, word(want.data()), n}, 0, n));
     for (int64_t i = 0; i < n; i++)
       ASSERT_TRUE(same(f, at(want, f.result, i), at(found, f.result, i)))
-          << info(f.op).name << "." << info(f.type).name << " -> " << info(f.result).name << " of " << std::hex << at(x, f.type, i) << ", "
-          << at(y, f.type, i) << ": reference " << at(want, f.result, i) << ", cpu " << at(found, f.result, i);
+          << info(f.op).name << "." << info(f.type).name << " -> " << info(f.result).name << " of " << std::hex
+          << at(x, f.type, i) << ", " << at(y, f.type, i) << ": reference " << at(want, f.result, i) << ", cpu "
+          << at(found, f.result, i);
   }
 }
 
-// By a scalar argument the quotient is a product with a reciprocal: exact for every divisor, next to whole quotients above all.
+// By a scalar argument the quotient is a product with a reciprocal: exact for every divisor, next to whole quotients
+// above all.
 TEST(CpuDifferential, DivisionByALoopInvariant) {
   Cpu cpu;
   const Op ops[] = {Op::idiv, Op::irem, Op::udiv, Op::urem, Op::floordiv, Op::floormod};
@@ -148,7 +155,8 @@ TEST(CpuDifferential, DivisionByALoopInvariant) {
   for (const Op op : ops) {
     UnitWriter w;
     const uint32_t px = w.buffer(Type::i32), pz = w.buffer(Type::i32), py = w.scalar(Type::i32);
-    const uint32_t zero = w.constant(Type::i32, 0), count = w.add(Op::shape, Type::i32, px, 0), y = w.add(Op::arg, Type::i32, py);
+    const uint32_t zero = w.constant(Type::i32, 0), count = w.add(Op::shape, Type::i32, px, 0),
+                   y = w.add(Op::arg, Type::i32, py);
     w.operands({zero, count});
     w.add(Op::parallel, Type::i32, 1, 0);
     const uint32_t i = w.add(Op::axis, Type::i32, 0), x = w.add(Op::load, Type::i32, px, i);
@@ -163,10 +171,13 @@ TEST(CpuDifferential, DivisionByALoopInvariant) {
     for (int round = 0; round < 400; round++) {
       const int32_t y = int32_t(round < 40 ? uint64_t(round) - 20 : odd_bits(Type::i32, rng));
       std::vector<int32_t> x(257), z(257);
-      for (auto &v : x) v = rng() % 2 ? int32_t(odd_bits(Type::i32, rng)) : int32_t(uint32_t(y) * uint32_t(rng() % 5000) - uint32_t(rng() % 3) + 1);
+      for (auto &v : x)
+        v = rng() % 2 ? int32_t(odd_bits(Type::i32, rng))
+                      : int32_t(uint32_t(y) * uint32_t(rng() % 5000) - uint32_t(rng() % 3) + 1);
       cpu.run(entry, {word(x.data()), 257, word(z.data()), 257, bits(y)}, 257);
       for (size_t i = 0; i < x.size(); i++) {
-        const int32_t want[] = {fold::idiv(x[i], y), fold::irem(x[i], y), fold::udiv(x[i], y), fold::urem(x[i], y), fold::floordiv(x[i], y), fold::floormod(x[i], y)};
+        const int32_t want[] = {fold::idiv(x[i], y), fold::irem(x[i], y),     fold::udiv(x[i], y),
+                                fold::urem(x[i], y), fold::floordiv(x[i], y), fold::floormod(x[i], y)};
         ASSERT_EQ(z[i], want[k]) << info(ops[k]).name << " of " << x[i] << " and " << y;
       }
     }

@@ -1,4 +1,5 @@
-// harness.hpp: compiles IR text with the cpu plugin and runs it on arrays of the test. Builds on tests/support/plugin_host.hpp.
+// harness.hpp: compiles IR text with the cpu plugin and runs it on arrays of the test. Builds on
+// tests/support/plugin_host.hpp.
 #pragma once
 #include <map>
 
@@ -25,11 +26,14 @@ struct Cpu : Backend {
     std::vector<std::string> names;
     for (size_t k = 0; k < units.size(); k++) names.push_back("task" + std::to_string(k));
     std::vector<QdbTask> tasks;
-    for (size_t k = 0; k < units.size(); k++) tasks.push_back({{units[k].data(), units[k].size()}, str(names[k]), str(names[k])});
+    for (size_t k = 0; k < units.size(); k++)
+      tasks.push_back({{units[k].data(), units[k].size()}, str(names[k]), str(names[k])});
     const auto raw = options.raw();
     QdbCompileReq req{};
-    req.struct_size = sizeof req, req.unit = QDB_UNIT_KERNEL, req.tasks = tasks.data(), req.n_tasks = uint32_t(tasks.size());
-    req.task_stride = sizeof(QdbTask), req.options = raw.data(), req.n_options = uint32_t(raw.size()), req.option_stride = sizeof(QdbOption);
+    req.struct_size = sizeof req, req.unit = QDB_UNIT_KERNEL, req.tasks = tasks.data(),
+    req.n_tasks = uint32_t(tasks.size());
+    req.task_stride = sizeof(QdbTask), req.options = raw.data(), req.n_options = uint32_t(raw.size()),
+    req.option_stride = sizeof(QdbOption);
     req.flags = flags;
     QdbBlob *target = nullptr;
     check(t->target_of_device(device, 1, &target, &err));
@@ -56,12 +60,20 @@ struct Cpu : Backend {
     check(t->module_entry(module, &n, &entry, &err));
     return entry;
   }
-  QdbEntry *text(const std::string &ir, const Options &options = {}) { return entry_of(artifact({ir::to_wire(ir::parse(ir))}, options)); }
-  void run(QdbEntry *entry, const std::vector<uint64_t> &args, int64_t end, int64_t begin = 0) { check(launch(entry, args, begin, end)); }
+  QdbEntry *text(const std::string &ir, const Options &options = {}) {
+    return entry_of(artifact({ir::to_wire(ir::parse(ir))}, options));
+  }
+  void run(QdbEntry *entry, const std::vector<uint64_t> &args, int64_t end, int64_t begin = 0) {
+    check(launch(entry, args, begin, end));
+  }
 };
 
-template <class T> uint64_t word(const T *p) { return reinterpret_cast<uintptr_t>(p); }
-template <class T> uint64_t bits(T v) {
+template <class T>
+uint64_t word(const T *p) {
+  return reinterpret_cast<uintptr_t>(p);
+}
+template <class T>
+uint64_t bits(T v) {
   uint64_t w = 0;
   std::memcpy(&w, &v, sizeof v);
   return w;

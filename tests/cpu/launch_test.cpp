@@ -45,7 +45,8 @@ const char *visit3 = R"(func @visit($v: buf i32 3, $lo: i32) {
 TEST(CpuLaunch, VisitsEveryPointOnceWhateverTheCut) {
   Cpu cpu;
   QdbEntry *entry = cpu.text(visit3);
-  for (const auto &[a, b, c] : {std::array{1, 1, 1}, {5, 7, 3}, {2, 300, 70}, {400, 3, 61}, {1, 1, 5000}, {70000, 1, 1}})
+  for (const auto &[a, b, c] :
+       {std::array{1, 1, 1}, {5, 7, 3}, {2, 300, 70}, {400, 3, 61}, {1, 1, 5000}, {70000, 1, 1}})
     for (const int lo : {0, -5, 9}) {
       const int64_t n = int64_t(a) * b * c;
       std::vector<int32_t> v(static_cast<size_t>(n));
@@ -64,14 +65,18 @@ TEST(CpuLaunch, VisitsEveryPointOnceWhateverTheCut) {
 }
 
 std::string reduction(const std::string &type, const std::string &op, const std::string &guard) {
-  return "func @r($x: buf " + type + " 1, $s: buf " + type + " 1, $at: i32) {\n"
-         "  %0 = const.i32 0\n  %1 = shape.i32 $x, 0\n  %2 = arg.i32 $at\n  %3 = const." + type + " 3\n  operand %0, %1\n"
-         "  parallel.i32 1, 0 {\n    %4 = axis.i32 0\n    %5 = load." + type + " $x, %4\n" +
-         (guard.empty() ? "" : "    %6 = lt." + type + " %5, %3\n    when %6 {\n") +
+  return "func @r($x: buf " + type + " 1, $s: buf " + type +
+         " 1, $at: i32) {\n"
+         "  %0 = const.i32 0\n  %1 = shape.i32 $x, 0\n  %2 = arg.i32 $at\n  %3 = const." +
+         type +
+         " 3\n  operand %0, %1\n"
+         "  parallel.i32 1, 0 {\n    %4 = axis.i32 0\n    %5 = load." +
+         type + " $x, %4\n" + (guard.empty() ? "" : "    %6 = lt." + type + " %5, %3\n    when %6 {\n") +
          "    %7 = " + op + "." + type + " $s, %2, %5\n" + (guard.empty() ? "" : "    }\n") + "  }\n}";
 }
 
-template <class T, class F> void check_reduction(const char *type, const char *op, T start, F step, double tolerance) {
+template <class T, class F>
+void check_reduction(const char *type, const char *op, T start, F step, double tolerance) {
   Cpu cpu;
   const int64_t n = 1 << 18;
   std::vector<T> x(static_cast<size_t>(n)), s(3, start);
@@ -230,7 +235,8 @@ TEST(CpuCodegen, UnknownTargetBytesAreRefused) {
   const std::string unit = ir::to_wire(ir::parse(visit3));
   const QdbTask task{{unit.data(), unit.size()}, str("t"), str("t")};
   QdbCompileReq req{};
-  req.struct_size = sizeof req, req.unit = QDB_UNIT_TASK, req.tasks = &task, req.n_tasks = 1, req.task_stride = sizeof task;
+  req.struct_size = sizeof req, req.unit = QDB_UNIT_TASK, req.tasks = &task, req.n_tasks = 1,
+  req.task_stride = sizeof task;
   req.option_stride = sizeof(QdbOption), req.target = {"abc", 3};
   QdbArtifactOut out{};
   out.struct_size = sizeof out;

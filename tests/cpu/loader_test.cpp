@@ -1,5 +1,5 @@
-// loader_test.cpp: objects of our own code generator load; damaged and foreign ones are refused and never crash. A mutant that
-// loads is not run: only the cache's digest says that bytes are ours.
+// loader_test.cpp: objects of our own code generator load; damaged and foreign ones are refused and never crash. A
+// mutant that loads is not run: only the cache's digest says that bytes are ours.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -58,9 +58,7 @@ TEST_F(Loader, RefusesEveryTruncation) {
     std::string error;
     const std::string part = object.substr(0, n);  // of its own size, so that a sanitizer sees a read past it
     load(part, error);
-    if (n < sizeof(Elf64_Ehdr)) {
-      EXPECT_NE(error, "");
-    }
+    if (n < sizeof(Elf64_Ehdr)) { EXPECT_NE(error, ""); }
   }
 }
 
@@ -70,7 +68,8 @@ TEST_F(Loader, SurvivesMutants) {
   for (int k = 0; k < 20000; k++) {
     std::string mutant = object;
     for (int n = 1 + int(rng() % 4); n--;) {
-      const size_t at = rng() % 3 ? rng() % mutant.size() : mutant.size() - 1 - rng() % std::min<size_t>(mutant.size(), 1200);
+      const size_t at =
+          rng() % 3 ? rng() % mutant.size() : mutant.size() - 1 - rng() % std::min<size_t>(mutant.size(), 1200);
       mutant[at] = rng() % 2 ? char(rng()) : char(mutant[at] ^ (1 << rng() % 8));
     }
     std::string error;

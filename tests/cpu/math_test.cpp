@@ -1,5 +1,5 @@
-// math_test.cpp: real functions of vectorised loops against long double, over the whole sensible range: errors in units of the
-// last place. With fast math a few; without it what the C library gives.
+// math_test.cpp: real functions of vectorised loops against long double, over the whole sensible range: errors in units
+// of the last place. With fast math a few; without it what the C library gives.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,8 +14,8 @@ struct Case {
   const char *name;
   int operands;
   long double (*exact)(long double, long double);
-  double low, high;       // of x, sampled both evenly and by exponent
-  double ulp_fast, ulp;   // f32 and f64 alike
+  double low, high;      // of x, sampled both evenly and by exponent
+  double ulp_fast, ulp;  // f32 and f64 alike
 };
 
 const Case cases[] = {
@@ -35,13 +35,16 @@ const Case cases[] = {
 };
 
 std::string kernel(const Case &c, const std::string &type) {
-  return "func @m($x: buf " + type + " 1, $y: buf " + type + " 1, $z: buf " + type + " 1) {\n"
+  return "func @m($x: buf " + type + " 1, $y: buf " + type + " 1, $z: buf " + type +
+         " 1) {\n"
          "  %0 = const.i32 0\n  %1 = shape.i32 $x, 0\n  operand %0, %1\n  parallel.i32 1, 0 {\n    %4 = axis.i32 0\n"
-         "    %5 = load." + type + " $x, %4\n    %6 = load." + type + " $y, %4\n    %7 = " + c.name + "." + type + " %5" +
+         "    %5 = load." +
+         type + " $x, %4\n    %6 = load." + type + " $y, %4\n    %7 = " + c.name + "." + type + " %5" +
          (c.operands == 2 ? ", %6" : "") + "\n    store $z, %4, %7\n  }\n}";
 }
 
-template <class T> std::vector<T> samples(const Case &c, std::mt19937 &rng, size_t n) {
+template <class T>
+std::vector<T> samples(const Case &c, std::mt19937 &rng, size_t n) {
   std::vector<T> v(n);
   std::uniform_real_distribution<double> even(0, 1);
   for (size_t i = 0; i < n; i++) {
@@ -53,7 +56,8 @@ template <class T> std::vector<T> samples(const Case &c, std::mt19937 &rng, size
   return v;
 }
 
-template <class T> double worst_ulp(const Case &c, Cpu &cpu, QdbEntry *entry, size_t n) {
+template <class T>
+double worst_ulp(const Case &c, Cpu &cpu, QdbEntry *entry, size_t n) {
   std::mt19937 rng(5);
   const auto x = samples<T>(c, rng, n), y = samples<T>(c, rng, n);
   std::vector<T> z(n);
@@ -66,7 +70,8 @@ template <class T> double worst_ulp(const Case &c, Cpu &cpu, QdbEntry *entry, si
     const long double ulp = std::nextafter(std::fabs(near), std::numeric_limits<T>::infinity()) - std::fabs(near);
     const double error = double(fabsl((long double)z[i] - want) / ulp);
     if (!(error <= worst)) worst = error;
-    if (!(error <= 16)) return ADD_FAILURE() << c.name << " of " << x[i] << ", " << y[i] << ": " << z[i] << ", expected " << near, error;
+    if (!(error <= 16))
+      return ADD_FAILURE() << c.name << " of " << x[i] << ", " << y[i] << ": " << z[i] << ", expected " << near, error;
   }
   return worst;
 }
@@ -97,15 +102,18 @@ TEST(CpuMath, FastMathKeepsInfinitiesAndNaN) {
     const char *op;
     float x, want;
   };
-  for (const Special &s : {Special{"rsqrt", 0, inf}, {"rsqrt", inf, 0}, {"rsqrt", nan, nan}, {"rsqrt", -1, nan}, {"sqrt", 0, 0}, {"sqrt", inf, inf},
-                           {"sqrt", -1, nan}, {"exp", inf, inf}, {"exp", -inf, 0}, {"exp", nan, nan}, {"exp", 200, inf}, {"exp", -200, 0},
-                           {"log", 0, -inf}, {"log", inf, inf}, {"log", -1, nan}, {"log", nan, nan}, {"sin", inf, nan}, {"cos", nan, nan},
-                           {"tanh", inf, 1}, {"tanh", -inf, -1}, {"asin", 2, nan}, {"acos", -2, nan}}) {
+  for (const Special &s :
+       {Special{"rsqrt", 0, inf}, {"rsqrt", inf, 0}, {"rsqrt", nan, nan}, {"rsqrt", -1, nan}, {"sqrt", 0, 0},
+        {"sqrt", inf, inf},       {"sqrt", -1, nan}, {"exp", inf, inf},   {"exp", -inf, 0},   {"exp", nan, nan},
+        {"exp", 200, inf},        {"exp", -200, 0},  {"log", 0, -inf},    {"log", inf, inf},  {"log", -1, nan},
+        {"log", nan, nan},        {"sin", inf, nan}, {"cos", nan, nan},   {"tanh", inf, 1},   {"tanh", -inf, -1},
+        {"asin", 2, nan},         {"acos", -2, nan}}) {
     const Case c{s.op, 1, nullptr, 0, 0, 0, 0};
     const std::vector<float> x(67, s.x);
     std::vector<float> z(67, 7.f);
     cpu.run(cpu.text(kernel(c, "f32")), {word(x.data()), 67, word(x.data()), 67, word(z.data()), 67}, 67);
-    for (const float v : z) ASSERT_TRUE(std::isnan(s.want) ? std::isnan(v) : v == s.want) << s.op << " of " << s.x << ": " << v;
+    for (const float v : z)
+      ASSERT_TRUE(std::isnan(s.want) ? std::isnan(v) : v == s.want) << s.op << " of " << s.x << ": " << v;
   }
 }
 

@@ -1,5 +1,5 @@
-// analysis.cpp: see analysis.hpp. All of it is linear in the task but for short walks over index expressions, whose depth is
-// capped: an answer of "don't know" only costs speed.
+// analysis.cpp: see analysis.hpp. All of it is linear in the task but for short walks over index expressions, whose
+// depth is capped: an answer of "don't know" only costs speed.
 #include "backends/common/llvm_emitter/analysis.hpp"
 
 #include <algorithm>
@@ -32,8 +32,15 @@ bool is_access(Op op) { return op == Op::load || op == Op::store || op == Op::vo
 
 bool is_reducible(Op op, Type t) {
   switch (op) {
-    case Op::atomic_add: case Op::atomic_mul: case Op::atomic_min: case Op::atomic_max: return t != Type::b1;
-    case Op::atomic_umin: case Op::atomic_umax: case Op::atomic_and: case Op::atomic_or: case Op::atomic_xor: return true;
+    case Op::atomic_add:
+    case Op::atomic_mul:
+    case Op::atomic_min:
+    case Op::atomic_max: return t != Type::b1;
+    case Op::atomic_umin:
+    case Op::atomic_umax:
+    case Op::atomic_and:
+    case Op::atomic_or:
+    case Op::atomic_xor: return true;
     default: return false;
   }
 }
@@ -115,14 +122,19 @@ std::optional<Interval> Analysis::interval(uint32_t record, int depth) const {
       const auto lo = of(r.a), hi = of(r.b);
       return lo && hi ? fits(lo->low, __int128(hi->high) - 1) : std::nullopt;
     }
-    case Op::add: case Op::sub: case Op::mul: case Op::min: case Op::max: {
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::min:
+    case Op::max: {
       const auto x = of(r.a), y = of(r.b);
       if (!x || !y) return {};
       if (op_of(r) == Op::add) return fits(__int128(x->low) + y->low, __int128(x->high) + y->high);
       if (op_of(r) == Op::sub) return fits(__int128(x->low) - y->high, __int128(x->high) - y->low);
       if (op_of(r) == Op::min) return Interval{std::min(x->low, y->low), std::min(x->high, y->high)};
       if (op_of(r) == Op::max) return Interval{std::max(x->low, y->low), std::max(x->high, y->high)};
-      const __int128 p[] = {__int128(x->low) * y->low, __int128(x->low) * y->high, __int128(x->high) * y->low, __int128(x->high) * y->high};
+      const __int128 p[] = {__int128(x->low) * y->low, __int128(x->low) * y->high, __int128(x->high) * y->low,
+                            __int128(x->high) * y->high};
       return fits(*std::min_element(p, p + 4), *std::max_element(p, p + 4));
     }
     case Op::floormod: return constant(r.b, k) && k > 0 ? fits(0, __int128(k) - 1) : std::nullopt;
@@ -143,8 +155,8 @@ bool Analysis::may_alias(uint32_t p, uint32_t q) const {
   return p == q || (unit_.param(p).alias == QD_ALIAS_EXTERNAL && unit_.param(q).alias == QD_ALIAS_EXTERNAL);
 }
 
-// Updates of one element whose old value nobody asks for may be gathered per chunk, when nothing else in the loop looks at that
-// buffer: the order of atomic operations is free.
+// Updates of one element whose old value nobody asks for may be gathered per chunk, when nothing else in the loop looks
+// at that buffer: the order of atomic operations is free.
 void Analysis::find_partials(uint32_t max_partials) {
   std::vector<uint8_t> state(unit_.n_params(), 0);  // 1 only reductions so far, 2 something else
   const auto reducible = [&](uint32_t i) {
@@ -171,17 +183,20 @@ bool Analysis::expand(uint32_t record, int64_t factor, Place &place, int depth) 
   if (depth > max_walk) return false;
   const QdInst &r = at(record);
   int64_t k = 0, product = 0;
-  if (constant(record, k)) return !__builtin_mul_overflow(k, factor, &product) && !__builtin_add_overflow(place.low, product, &place.low) &&
-                                  !__builtin_add_overflow(place.high, product, &place.high);
+  if (constant(record, k))
+    return !__builtin_mul_overflow(k, factor, &product) && !__builtin_add_overflow(place.low, product, &place.low) &&
+           !__builtin_add_overflow(place.high, product, &place.high);
   switch (op_of(r)) {
     case Op::add: return expand(r.a, factor, place, depth + 1) && expand(r.b, factor, place, depth + 1);
-    case Op::sub: return factor != INT64_MIN && expand(r.a, factor, place, depth + 1) && expand(r.b, -factor, place, depth + 1);
+    case Op::sub:
+      return factor != INT64_MIN && expand(r.a, factor, place, depth + 1) && expand(r.b, -factor, place, depth + 1);
     case Op::mul:
       for (const auto &[x, y] : {std::pair(r.a, r.b), std::pair(r.b, r.a)})
         if (constant(y, k)) return !__builtin_mul_overflow(k, factor, &product) && expand(x, product, place, depth + 1);
       break;
     case Op::cast:
-      if (view::is_int(type_of(at(r.a))) && info(type_of(at(r.a))).bytes <= info(type_of(r)).bytes) return expand(r.a, factor, place, depth + 1);
+      if (view::is_int(type_of(at(r.a))) && info(type_of(at(r.a))).bytes <= info(type_of(r)).bytes)
+        return expand(r.a, factor, place, depth + 1);
       break;
     default: break;
   }
@@ -229,7 +244,8 @@ bool Analysis::symbolic(uint32_t index, uint64_t &axes, Place &place, int depth)
 }
 
 // True when points of the grid that differ in one of `axes` have different values of `index`, even after any number in
-// [place.low - x, place.high - x] was added for a rest that fits below `stride`. Clears the axes that it has accounted for.
+// [place.low - x, place.high - x] was added for a rest that fits below `stride`. Clears the axes that it has accounted
+// for.
 bool Analysis::one_to_one(uint32_t index, uint64_t &axes, int64_t &stride, Place &place, int depth) const {
   if (symbolic(index, axes, place, depth)) {
     stride = 1;
@@ -271,8 +287,7 @@ void Analysis::find_exclusive() {
   for (uint32_t p = 0; p < unit_.n_params(); p++) {
     if (atomics[p].empty() || touched_elsewhere_[p]) continue;
     bool alone = true;
-    for (uint32_t q = 0; q < unit_.n_params() && alone; q++)
-      alone = q == p || atomics[q].empty() || !may_alias(p, q);
+    for (uint32_t q = 0; q < unit_.n_params() && alone; q++) alone = q == p || atomics[q].empty() || !may_alias(p, q);
     for (uint32_t i = par_->record + 1; alone && i < par_->end; i++)
       if (slot_of_[i] >= 0 && at(i).a != p && may_alias(p, at(i).a)) alone = false;
     Place first;
@@ -290,8 +305,8 @@ void Analysis::find_exclusive() {
   }
 }
 
-// Counted as if vectorised where that is usual. Loops with unknown bounds are taken to be long: a wake-up for nothing costs
-// microseconds, and running a heavy task on one core costs all the others.
+// Counted as if vectorised where that is usual. Loops with unknown bounds are taken to be long: a wake-up for nothing
+// costs microseconds, and running a heavy task on one core costs all the others.
 void Analysis::estimate() {
   const auto &f = unit_.entry();
   double total = 0, times = 1;
@@ -306,7 +321,9 @@ void Analysis::estimate() {
     else if (op_of(r) == Op::random) one = 200;
     else if (op_of(r) == Op::call) one = 1500;
     else if (op_of(r) == Op::report) one = 0;
-    else if (row.effect == view::Effect::Pure && row.operands == view::Class::Int && op_of(r) >= Op::idiv && op_of(r) <= Op::floormod) one = 60;
+    else if (row.effect == view::Effect::Pure && row.operands == view::Class::Int && op_of(r) >= Op::idiv &&
+             op_of(r) <= Op::floormod)
+      one = 60;
     else if (op_of(r) == Op::fdiv || op_of(r) == Op::sqrt) one = 20;
     else if (op_of(r) == Op::const_ || op_of(r) == Op::arg || op_of(r) == Op::operand) one = 0;
     total += one * times;
@@ -314,7 +331,8 @@ void Analysis::estimate() {
     if (row.flags & view::Opens) {
       outer.push_back(times);
       int64_t a = 0, b = 0;
-      if (op_of(r) == Op::loop) times *= constant(r.a, a) && constant(r.b, b) ? std::max<double>(0, double(b) - double(a)) : 64;
+      if (op_of(r) == Op::loop)
+        times *= constant(r.a, a) && constant(r.b, b) ? std::max<double>(0, double(b) - double(a)) : 64;
       if (op_of(r) == Op::repeat) times *= 256;
     }
   }

@@ -1,5 +1,5 @@
-// analysis.hpp: what the emitter wants to know about a task before it writes code: which values do not change in the parallel
-// loop, which atomic operations need not be atomic, ranges of integers, and how much work a position is.
+// analysis.hpp: what the emitter wants to know about a task before it writes code: which values do not change in the
+// parallel loop, which atomic operations need not be atomic, ranges of integers, and how much work a position is.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -27,7 +27,8 @@ class Analysis {
   uint32_t uses(uint32_t record) const { return uses_[record]; }
   bool in_parallel(uint32_t record) const { return par_ && record > par_->record && record < par_->end; }
   bool invariant(uint32_t record) const;  // same value in every iteration, computable before the loop
-  std::optional<Interval> interval(uint32_t record, int depth = 0) const;  // of an integer value, when both ends are known
+  std::optional<Interval> interval(uint32_t record,
+                                   int depth = 0) const;  // of an integer value, when both ends are known
 
   struct Slot {
     uint32_t param, index;  // index: a record with the element's index
@@ -35,7 +36,9 @@ class Analysis {
   };
   const std::vector<Slot> &slots() const { return slots_; }
   int slot_of(uint32_t record) const { return slot_of_[record]; }  // of an atomic record, or -1
-  bool exclusive(uint32_t record) const { return exclusive_[record]; }  // an atomic whose element no other iteration touches
+  bool exclusive(uint32_t record) const {
+    return exclusive_[record];
+  }  // an atomic whose element no other iteration touches
 
   uint32_t cost() const { return cost_; }  // of one position, in 1/64 ns
 

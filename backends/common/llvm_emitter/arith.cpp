@@ -43,7 +43,8 @@ llvm::Value *Emit::convert(llvm::Value *x, VType from, VType to, bool is_unsigne
   if (view::is_float(from)) {
     if (to == VType::b1) return b.CreateFCmpUNE(x, llvm::ConstantFP::getZero(x->getType()));
     if (to_float) {
-      if (from == VType::f64 && to == VType::f16) x = b.CreateFPTrunc(x, b.getFloatTy());  // rounds twice: ops.def says so
+      if (from == VType::f64 && to == VType::f16)
+        x = b.CreateFPTrunc(x, b.getFloatTy());  // rounds twice: ops.def says so
       return view::info(to).bytes > view::info(from).bytes ? b.CreateFPExt(x, t) : b.CreateFPTrunc(x, t);
     }
     if (from == VType::f16) x = b.CreateFPExt(x, b.getFloatTy());
@@ -63,7 +64,8 @@ llvm::Value *Emit::convert(llvm::Value *x, VType from, VType to, bool is_unsigne
 llvm::Value *Emit::int_pow(llvm::Value *x, llvm::Value *y) {
   auto *t = x->getType();
   llvm::Constant *one = llvm::ConstantInt::get(t, 1), *zero = llvm::ConstantInt::get(t, 0);
-  auto *from = b.GetInsertBlock(), *loop = llvm::BasicBlock::Create(context, "pow", f), *done = llvm::BasicBlock::Create(context, "powed", f);
+  auto *from = b.GetInsertBlock(), *loop = llvm::BasicBlock::Create(context, "pow", f),
+       *done = llvm::BasicBlock::Create(context, "powed", f);
   b.CreateCondBr(b.CreateICmpSGT(y, zero), loop, done);
   b.SetInsertPoint(loop);
   auto *r = b.CreatePHI(t, 2), *base = b.CreatePHI(t, 2), *e = b.CreatePHI(t, 2);
@@ -138,11 +140,18 @@ llvm::Value *Emit::pure(const QdInst &r, llvm::Value *x, llvm::Value *y, llvm::V
         return one && one->isExactlyValue(1.0) ? root : b.CreateFMul(x, root);
       }
       return b.CreateFDiv(x, y);
-    case Op::idiv: case Op::udiv: case Op::irem: case Op::urem: case Op::floordiv: case Op::floormod:
-      return divide(op, x, y, in_entry && unit.parallel() && analysis.invariant(r.b));
+    case Op::idiv:
+    case Op::udiv:
+    case Op::irem:
+    case Op::urem:
+    case Op::floordiv:
+    case Op::floormod: return divide(op, x, y, in_entry && unit.parallel() && analysis.invariant(r.b));
     case Op::neg: return real ? b.CreateFNeg(x) : b.CreateNeg(x);
     case Op::abs: return real ? b.CreateUnaryIntrinsic(in::fabs, x) : b.CreateBinaryIntrinsic(in::abs, x, b.getFalse());
-    case Op::min: case Op::max: case Op::umin: case Op::umax: return min_max(op, x, y, real);
+    case Op::min:
+    case Op::max:
+    case Op::umin:
+    case Op::umax: return min_max(op, x, y, real);
     case Op::and_: return b.CreateAnd(x, y);
     case Op::or_: return b.CreateOr(x, y);
     case Op::xor_: return b.CreateXor(x, y);
@@ -169,9 +178,18 @@ llvm::Value *Emit::pure(const QdInst &r, llvm::Value *x, llvm::Value *y, llvm::V
     case Op::ceil: return b.CreateUnaryIntrinsic(in::ceil, x);
     case Op::trunc: return b.CreateUnaryIntrinsic(in::trunc, x);
     case Op::roundeven: return b.CreateUnaryIntrinsic(in::roundeven, x);
-    case Op::sqrt: case Op::rsqrt: case Op::sin: case Op::cos: case Op::tan: case Op::asin: case Op::acos: case Op::atan2:
-    case Op::tanh: case Op::exp: case Op::log: case Op::pow:
-      return math(op, x, y);
+    case Op::sqrt:
+    case Op::rsqrt:
+    case Op::sin:
+    case Op::cos:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan2:
+    case Op::tanh:
+    case Op::exp:
+    case Op::log:
+    case Op::pow: return math(op, x, y);
     case Op::ipow: return int_pow(x, y);
     case Op::frexp_frac: return frexp(x, true);
     case Op::frexp_exp: return b.CreateIntCast(frexp(x, false), type(type_of(r)), true);
@@ -179,8 +197,8 @@ llvm::Value *Emit::pure(const QdInst &r, llvm::Value *x, llvm::Value *y, llvm::V
   }
 }
 
-// With fast math LLVM makes an estimate and a Newton step of 1 / sqrt(x), which turns the infinity at 0 and the 0 at infinity
-// into NaN; fast math of ours keeps both.
+// With fast math LLVM makes an estimate and a Newton step of 1 / sqrt(x), which turns the infinity at 0 and the 0 at
+// infinity into NaN; fast math of ours keeps both.
 llvm::Value *Emit::reciprocal_root(llvm::Value *x) {
   auto *t = x->getType();
   llvm::Value *r = b.CreateFDiv(llvm::ConstantFP::get(t, 1.0), b.CreateUnaryIntrinsic(in::sqrt, x));

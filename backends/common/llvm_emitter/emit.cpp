@@ -15,7 +15,8 @@ using VType = view::Type;
 Emit::Emit(llvm::Module &m, const view::View &u, const TargetHooks &h, const EmitOptions &o, const Analysis &a)
     : module(m), context(m.getContext()), b(context), unit(u), hooks(h), options(o), analysis(a) {
   if (o.fast_math) {  // everything but "no NaN" and "no infinity"
-    fast.setAllowReassoc(), fast.setAllowContract(), fast.setAllowReciprocal(), fast.setApproxFunc(), fast.setNoSignedZeros();
+    fast.setAllowReassoc(), fast.setAllowContract(), fast.setAllowReciprocal(), fast.setApproxFunc(),
+        fast.setNoSignedZeros();
   }
   b.setFastMathFlags(fast);
   access_group = llvm::MDNode::getDistinct(context, {});
@@ -61,8 +62,8 @@ llvm::Value *Emit::buffer(uint32_t p) {
   return param[p];
 }
 
-// The 64-bit form of an index: sums, differences and products of narrower integers are taken as mathematical integers, which
-// docs/ir.md allows for indices, so that the strides of a loop are plain to see.
+// The 64-bit form of an index: sums, differences and products of narrower integers are taken as mathematical integers,
+// which docs/ir.md allows for indices, so that the strides of a loop are plain to see.
 llvm::Value *Emit::wide(uint32_t r, int depth) {
   if (wide_of[r]) return wide_of[r];
   llvm::Value *v = value[r], *w = nullptr;
@@ -123,10 +124,14 @@ void Emit::record(uint32_t i) {
   if (view::has(op_of(r), view::Atomic)) return atomic(i);
   switch (op_of(r)) {
     case Op::operand: return;
-    case Op::load: case Op::volatile_load: value[i] = load(r.a, address(r.a, r.b), op_of(r) == Op::volatile_load); return;
+    case Op::load:
+    case Op::volatile_load: value[i] = load(r.a, address(r.a, r.b), op_of(r) == Op::volatile_load); return;
     case Op::store: return store(r.a, address(r.a, r.b), value[r.c]);
     case Op::random: value[i] = random(type_of(r)); return;
-    case Op::var: value[i] = alloca_of(type(operand_type(r.a))); b.CreateStore(value[r.a], value[i]); return;
+    case Op::var:
+      value[i] = alloca_of(type(operand_type(r.a)));
+      b.CreateStore(value[r.a], value[i]);
+      return;
     case Op::get: value[i] = b.CreateLoad(type(type_of(r)), value[r.a]); return;
     case Op::set: b.CreateStore(value[r.b], value[r.a]); return;
     case Op::array: {
@@ -137,12 +142,17 @@ void Emit::record(uint32_t i) {
       return;
     }
     case Op::array_get:
-      value[i] = from_memory(b.CreateLoad(memory_type(type_of(r)), b.CreateInBoundsGEP(memory_type(type_of(r)), value[r.a], wide(r.b))), type_of(r));
+      value[i] = from_memory(
+          b.CreateLoad(memory_type(type_of(r)), b.CreateInBoundsGEP(memory_type(type_of(r)), value[r.a], wide(r.b))),
+          type_of(r));
       return;
     case Op::array_set:
       b.CreateStore(to_memory(value[r.c]), b.CreateInBoundsGEP(memory_type(operand_type(r.a)), value[r.a], wide(r.b)));
       return;
-    case Op::output: b.CreateStore(to_bits(value[r.b]), b.CreateConstGEP1_64(b.getInt64Ty(), arg_word(QD_ARG_RESULT, b.getPtrTy()), r.a)); return;
+    case Op::output:
+      b.CreateStore(to_bits(value[r.b]),
+                    b.CreateConstGEP1_64(b.getInt64Ty(), arg_word(QD_ARG_RESULT, b.getPtrTy()), r.a));
+      return;
     case Op::report: return report(i);
     case Op::call: return call(i);
     case Op::result: {
@@ -202,10 +212,13 @@ TaskInfo emit_task(llvm::Module &module, const view::View &unit, llvm::StringRef
   e.functions.push_back(llvm::Function::Create(task_type, llvm::Function::ExternalLinkage, symbol, module));
   for (uint32_t k = 1; k < unit.n_functions(); k++) {
     const auto &fn = unit.function(k);
-    llvm::SmallVector<llvm::Type *> types{ptr, i64, e.b.getPtrTy()}, results;  // argument block, iteration, count of draws
-    for (uint32_t j = 0; j < fn.n_args; j++) types.push_back(fn.arg_types[j] == VType::none ? e.b.getInt1Ty() : e.type(fn.arg_types[j]));
+    llvm::SmallVector<llvm::Type *> types{ptr, i64, e.b.getPtrTy()},
+        results;  // argument block, iteration, count of draws
+    for (uint32_t j = 0; j < fn.n_args; j++)
+      types.push_back(fn.arg_types[j] == VType::none ? e.b.getInt1Ty() : e.type(fn.arg_types[j]));
     for (uint32_t j = 0; j < fn.n_results; j++) results.push_back(e.type(fn.result_types[j]));
-    auto *t = llvm::FunctionType::get(results.empty() ? e.b.getVoidTy() : llvm::StructType::get(e.context, results), types, false);
+    auto *t = llvm::FunctionType::get(results.empty() ? e.b.getVoidTy() : llvm::StructType::get(e.context, results),
+                                      types, false);
     e.functions.push_back(llvm::Function::Create(t, llvm::Function::InternalLinkage, "f" + std::to_string(k), module));
   }
   e.task(symbol);

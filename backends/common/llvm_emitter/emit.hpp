@@ -1,7 +1,8 @@
 // emit.hpp: the state of the emitter while it writes one function, and its parts (inner header of llvm_emitter).
 //
-// A value of the IR is an LLVM value; a variable or local array an alloca in the entry block. Indices have a second, 64-bit
-// form: wide(). It is remembered until the region that it was written in is closed, because it does not dominate what follows.
+// A value of the IR is an LLVM value; a variable or local array an alloca in the entry block. Indices have a second,
+// 64-bit form: wide(). It is remembered until the region that it was written in is closed, because it does not dominate
+// what follows.
 #pragma once
 #include "backends/common/llvm_emitter/analysis.hpp"
 #include "backends/common/llvm_emitter/emitter.hpp"
@@ -31,20 +32,20 @@ struct Emit {
 
   // Of the function being written.
   const view::Function *fn = nullptr;
-  bool in_entry = false;     // it is the unit's entry
+  bool in_entry = false;  // it is the unit's entry
   llvm::Function *f = nullptr;
   llvm::Value *args = nullptr;
-  llvm::Value *iteration = nullptr;             // i64; null outside of a parallel body
-  llvm::Value *draws = nullptr;                 // pointer to the i32 count of random draws
-  std::vector<llvm::Value *> value, wide_of;    // by record
+  llvm::Value *iteration = nullptr;           // i64; null outside of a parallel body
+  llvm::Value *draws = nullptr;               // pointer to the i32 count of random draws
+  std::vector<llvm::Value *> value, wide_of;  // by record
   std::vector<uint32_t> wide_written;
   std::vector<Region> regions;
-  std::vector<llvm::Value *> param;             // loaded lazily in the entry block
-  std::vector<llvm::Value *> axis64;            // of the parallel being written
-  std::vector<llvm::AllocaInst *> partial;      // by slot
+  std::vector<llvm::Value *> param;         // loaded lazily in the entry block
+  std::vector<llvm::Value *> axis64;        // of the parallel being written
+  std::vector<llvm::AllocaInst *> partial;  // by slot
   std::vector<llvm::Value *> partial_address;
-  std::vector<llvm::MDNode *> scope, others;    // by parameter; empty when nothing is known to be disjoint
-  llvm::Instruction *entry_end = nullptr;       // allocas and argument loads go before it
+  std::vector<llvm::MDNode *> scope, others;  // by parameter; empty when nothing is known to be disjoint
+  llvm::Instruction *entry_end = nullptr;     // allocas and argument loads go before it
 
   Emit(llvm::Module &, const view::View &, const TargetHooks &, const EmitOptions &, const Analysis &);
 
@@ -53,8 +54,10 @@ struct Emit {
   llvm::Type *memory_type(view::Type) const;  // b1 is a byte
   llvm::Value *i64(int64_t v) { return b.getInt64(uint64_t(v)); }
   llvm::Value *to_memory(llvm::Value *v) { return v->getType()->isIntegerTy(1) ? b.CreateZExt(v, b.getInt8Ty()) : v; }
-  llvm::Value *from_memory(llvm::Value *v, view::Type t) { return t == view::Type::b1 ? b.CreateICmpNE(v, b.getInt8(0)) : v; }
-  llvm::Value *to_bits(llvm::Value *v);       // zero-extended to i64
+  llvm::Value *from_memory(llvm::Value *v, view::Type t) {
+    return t == view::Type::b1 ? b.CreateICmpNE(v, b.getInt8(0)) : v;
+  }
+  llvm::Value *to_bits(llvm::Value *v);  // zero-extended to i64
   llvm::AllocaInst *alloca_of(llvm::Type *t);
   llvm::Value *arg_word(uint32_t word, llvm::Type *t);
   llvm::Value *buffer(uint32_t p);
@@ -94,7 +97,8 @@ struct Emit {
   void make_alias_scopes();
   void begin_partials();
   void end_partials();
-  template <class I> I *mark(I *access) {
+  template <class I>
+  I *mark(I *access) {
     if (access_group && iteration && in_entry) access->setMetadata(llvm::LLVMContext::MD_access_group, access_group);
     return access;
   }
@@ -108,12 +112,13 @@ struct Emit {
   void call(uint32_t i);
   void loop_metadata(llvm::Instruction *latch, bool parallel);
   void parallel(uint32_t i);
-  template <class F> void point_loop(const view::Parallel &, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position);
+  template <class F>
+  void point_loop(const view::Parallel &, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position);
   void answer_questions(llvm::ArrayRef<llvm::Value *> extent, llvm::Value *begin, llvm::Value *end);
-  void rows(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent, llvm::Value *begin,
-            llvm::Value *end, llvm::Value *last);
-  void grid_loop(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent, llvm::Value *begin,
-                 llvm::Value *end);
+  void rows(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
+            llvm::Value *begin, llvm::Value *end, llvm::Value *last);
+  void grid_loop(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
+                 llvm::Value *begin, llvm::Value *end);
 };
 
 }  // namespace qd::llvm_emitter

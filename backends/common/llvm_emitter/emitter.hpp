@@ -1,6 +1,7 @@
-// emitter.hpp: from a verified unit (qd/ir_view.hpp) to an LLVM module. Shared by the backends that generate code with LLVM; all
-// that differs between them is a TargetHooks. What each operation means stands in ops.def; nothing here traps or is undefined
-// for any operand. The module holds one external function (the task) and internal ones for the unit's functions.
+// emitter.hpp: from a verified unit (qd/ir_view.hpp) to an LLVM module. Shared by the backends that generate code with
+// LLVM; all that differs between them is a TargetHooks. What each operation means stands in ops.def; nothing here traps
+// or is undefined for any operand. The module holds one external function (the task) and internal ones for the unit's
+// functions.
 #pragma once
 #include <llvm/ADT/StringRef.h>
 #include <llvm/IR/IRBuilder.h>
@@ -20,9 +21,9 @@ enum class Mapping : uint8_t {
 
 struct TargetHooks {
   Mapping mapping = Mapping::range;
-  unsigned global_space = 0;    // address space of buffers and of the argument block
-  uint32_t max_partials = 0;    // reductions kept in registers per call; 0: atomics only
-  bool divide_in_float = false; // 32-bit division through f64: vector units have no integer division
+  unsigned global_space = 0;     // address space of buffers and of the argument block
+  uint32_t max_partials = 0;     // reductions kept in registers per call; 0: atomics only
+  bool divide_in_float = false;  // 32-bit division through f64: vector units have no integer division
   const char *report_symbol = "qd_report";
   // A real function, operands in f32 or f64; null: the target takes LLVM's intrinsic of that name.
   llvm::Value *(*math)(llvm::IRBuilder<> &, view::Op, llvm::Value *x, llvm::Value *y, bool fast) = nullptr;

@@ -1,5 +1,6 @@
-// memory.cpp: loads, stores, atomic updates, partial results, random draws, reports. Accesses of a parallel body carry an access
-// group: independence of iterations is what the language promises, while two external arrays may well be the same memory.
+// memory.cpp: loads, stores, atomic updates, partial results, random draws, reports. Accesses of a parallel body carry
+// an access group: independence of iterations is what the language promises, while two external arrays may well be the
+// same memory.
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
 
@@ -30,7 +31,8 @@ void Emit::make_alias_scopes() {
   llvm::SmallVector<uint32_t> buffers;
   bool disjoint = false;
   for (uint32_t p = 0; p < unit.n_params(); p++)
-    if (unit.param(p).kind == QD_PARAM_BUFFER) buffers.push_back(p), disjoint |= unit.param(p).alias != QD_ALIAS_EXTERNAL;
+    if (unit.param(p).kind == QD_PARAM_BUFFER)
+      buffers.push_back(p), disjoint |= unit.param(p).alias != QD_ALIAS_EXTERNAL;
   if (!disjoint || buffers.size() < 2 || buffers.size() > 32) return;  // the lists are quadratic together
   llvm::MDBuilder md(context);
   auto *domain = md.createAnonymousAliasScopeDomain("buffers");
@@ -98,7 +100,8 @@ constexpr auto relaxed = llvm::AtomicOrdering::Monotonic;
 llvm::Value *Emit::compare_exchange_loop(Op op, VType t, llvm::Value *address, llvm::Value *v) {
   auto *it = b.getIntNTy(info(t).bytes * 8);
   const llvm::Align align(info(t).bytes);
-  auto *from = b.GetInsertBlock(), *loop = llvm::BasicBlock::Create(context, "try", f), *done = llvm::BasicBlock::Create(context, "done", f);
+  auto *from = b.GetInsertBlock(), *loop = llvm::BasicBlock::Create(context, "try", f),
+       *done = llvm::BasicBlock::Create(context, "done", f);
   auto *first = b.CreateAlignedLoad(it, address, align);
   first->setAtomic(relaxed);
   b.CreateBr(loop);
@@ -127,7 +130,8 @@ void Emit::atomic(uint32_t i) {
   const bool plain = !unit.parallel() || (in_entry && (!analysis.in_parallel(i) || analysis.exclusive(i)));
   if (plain && hooks.mapping == Mapping::range) {
     llvm::Value *old = load(r.a, where, false), *next = nullptr;
-    if (op == Op::atomic_cas) next = b.CreateSelect(b.CreateICmpEQ(old, value[unit.operands_before(*fn, i)[0]]), v, old);
+    if (op == Op::atomic_cas)
+      next = b.CreateSelect(b.CreateICmpEQ(old, value[unit.operands_before(*fn, i)[0]]), v, old);
     else next = update(op, t, old, v);
     store(r.a, where, next);
     value[i] = old;
@@ -136,10 +140,12 @@ void Emit::atomic(uint32_t i) {
   const llvm::Align align(info(t).bytes);
   if (op == Op::atomic_cas) {
     llvm::Value *expected = to_memory(value[unit.operands_before(*fn, i)[0]]);
-    value[i] = from_memory(b.CreateExtractValue(b.CreateAtomicCmpXchg(where, expected, to_memory(v), align, relaxed, relaxed), 0), t);
+    value[i] = from_memory(
+        b.CreateExtractValue(b.CreateAtomicCmpXchg(where, expected, to_memory(v), align, relaxed, relaxed), 0), t);
   } else if (real && op == Op::atomic_xchg) {
     auto *it = b.getIntNTy(info(t).bytes * 8);
-    value[i] = b.CreateBitCast(b.CreateAtomicRMW(AtomicRMWInst::Xchg, where, b.CreateBitCast(v, it), align, relaxed), v->getType());
+    value[i] = b.CreateBitCast(b.CreateAtomicRMW(AtomicRMWInst::Xchg, where, b.CreateBitCast(v, it), align, relaxed),
+                               v->getType());
   } else if (rmw(op, real) == AtomicRMWInst::BAD_BINOP) {
     value[i] = compare_exchange_loop(op, t, where, v);
   } else {
@@ -170,9 +176,12 @@ llvm::Value *Emit::identity(Op op, VType t) {
   switch (op) {
     case Op::atomic_add: return real ? llvm::ConstantFP::get(ty, -0.0) : llvm::ConstantInt::get(ty, 0);
     case Op::atomic_mul: return real ? llvm::ConstantFP::get(ty, 1.0) : llvm::ConstantInt::get(ty, 1);
-    case Op::atomic_min: return real ? llvm::ConstantFP::getNaN(ty) : llvm::ConstantInt::get(ty, llvm::APInt::getSignedMaxValue(width));
-    case Op::atomic_max: return real ? llvm::ConstantFP::getNaN(ty) : llvm::ConstantInt::get(ty, llvm::APInt::getSignedMinValue(width));
-    case Op::atomic_umin: case Op::atomic_and: return llvm::ConstantInt::getAllOnesValue(ty);
+    case Op::atomic_min:
+      return real ? llvm::ConstantFP::getNaN(ty) : llvm::ConstantInt::get(ty, llvm::APInt::getSignedMaxValue(width));
+    case Op::atomic_max:
+      return real ? llvm::ConstantFP::getNaN(ty) : llvm::ConstantInt::get(ty, llvm::APInt::getSignedMinValue(width));
+    case Op::atomic_umin:
+    case Op::atomic_and: return llvm::ConstantInt::getAllOnesValue(ty);
     default: return llvm::ConstantInt::get(ty, 0);
   }
 }
@@ -184,7 +193,8 @@ void Emit::begin_partials() {
     partial.push_back(alloca_of(start->getType()));
     b.CreateStore(start, partial.back());
     hoisted(s.index);
-    partial_address.push_back(b.CreateGEP(memory_type(VType(unit.param(s.param).type)), buffer(s.param), wide(s.index)));
+    partial_address.push_back(
+        b.CreateGEP(memory_type(VType(unit.param(s.param).type)), buffer(s.param), wide(s.index)));
   }
 }
 
@@ -205,19 +215,24 @@ llvm::Value *Emit::random(VType t) {
   llvm::Value *draw = b.CreateLoad(i32, draws);
   b.CreateStore(b.CreateAdd(draw, b.getInt32(1)), draws);
   llvm::Value *k0 = b.CreateTrunc(key, i32), *k1 = b.CreateTrunc(b.CreateLShr(key, 32), i32);
-  llvm::Value *c[4] = {b.CreateTrunc(arg_word(QD_ARG_ORDINAL, i64t), i32), b.CreateTrunc(it, i32), b.CreateTrunc(b.CreateLShr(it, 32), i32), draw};
+  llvm::Value *c[4] = {b.CreateTrunc(arg_word(QD_ARG_ORDINAL, i64t), i32), b.CreateTrunc(it, i32),
+                       b.CreateTrunc(b.CreateLShr(it, 32), i32), draw};
   for (int round = 0; round < 10; round++) {  // Philox4x32-10, as qd/philox.hpp
-    llvm::Value *p = b.CreateMul(b.CreateZExt(c[0], i64t), i64(0xD2511F53)), *q = b.CreateMul(b.CreateZExt(c[2], i64t), i64(0xCD9E8D57));
+    llvm::Value *p = b.CreateMul(b.CreateZExt(c[0], i64t), i64(0xD2511F53)),
+                *q = b.CreateMul(b.CreateZExt(c[2], i64t), i64(0xCD9E8D57));
     llvm::Value *ph = b.CreateTrunc(b.CreateLShr(p, 32), i32), *qh = b.CreateTrunc(b.CreateLShr(q, 32), i32);
     c[0] = b.CreateXor(b.CreateXor(qh, c[1]), k0), c[2] = b.CreateXor(b.CreateXor(ph, c[3]), k1);
     c[1] = b.CreateTrunc(q, i32), c[3] = b.CreateTrunc(p, i32);
     k0 = b.CreateAdd(k0, b.getInt32(0x9E3779B9)), k1 = b.CreateAdd(k1, b.getInt32(0xBB67AE85));
   }
   llvm::Value *w = c[0], *both = b.CreateOr(b.CreateZExt(c[0], i64t), b.CreateShl(b.CreateZExt(c[1], i64t), 32));
-  const auto real = [&](llvm::Value *bits, llvm::Type *ty, double scale) { return b.CreateFMul(b.CreateUIToFP(bits, ty), llvm::ConstantFP::get(ty, scale)); };
+  const auto real = [&](llvm::Value *bits, llvm::Type *ty, double scale) {
+    return b.CreateFMul(b.CreateUIToFP(bits, ty), llvm::ConstantFP::get(ty, scale));
+  };
   switch (t) {
     case VType::b1: return b.CreateTrunc(w, b.getInt1Ty());
-    case VType::i8: case VType::i16: return b.CreateTrunc(w, type(t));
+    case VType::i8:
+    case VType::i16: return b.CreateTrunc(w, type(t));
     case VType::i32: return w;
     case VType::i64: return both;
     case VType::f16: return b.CreateFPTrunc(real(b.CreateLShr(w, 21), b.getFloatTy(), 0x1p-11), b.getHalfTy());
@@ -232,9 +247,12 @@ void Emit::report(uint32_t i) {
   auto *i32 = b.getInt32Ty(), *i64t = b.getInt64Ty();
   llvm::Value *values = llvm::ConstantPointerNull::get(ptr);
   if (given.count) values = alloca_of(llvm::ArrayType::get(i64t, given.count));
-  for (uint32_t k = 0; k < given.count; k++) b.CreateStore(to_bits(value[given[k]]), b.CreateConstInBoundsGEP1_64(i64t, values, k));
-  auto callee = module.getOrInsertFunction(hooks.report_symbol, llvm::FunctionType::get(b.getVoidTy(), {args->getType(), i32, i32, i64t, i32, ptr}, false));
-  auto *c = b.CreateCall(callee, {args, b.getInt32(at(i).a), b.getInt32(at(i).b), iteration ? iteration : i64(0), b.getInt32(given.count), values});
+  for (uint32_t k = 0; k < given.count; k++)
+    b.CreateStore(to_bits(value[given[k]]), b.CreateConstInBoundsGEP1_64(i64t, values, k));
+  auto callee = module.getOrInsertFunction(
+      hooks.report_symbol, llvm::FunctionType::get(b.getVoidTy(), {args->getType(), i32, i32, i64t, i32, ptr}, false));
+  auto *c = b.CreateCall(callee, {args, b.getInt32(at(i).a), b.getInt32(at(i).b), iteration ? iteration : i64(0),
+                                  b.getInt32(given.count), values});
   c->addFnAttr(llvm::Attribute::NoUnwind);
   c->addFnAttr(llvm::Attribute::Cold);
 }

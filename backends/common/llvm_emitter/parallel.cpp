@@ -1,6 +1,6 @@
-// parallel.cpp: how the points of a grid reach code. On a host: rows. [begin, end) counts positions over all axes, the last the
-// fastest; it is taken apart once, by division, and then walked row by row with a unit-stride inner loop that can be vectorised.
-// On a GPU: a grid-stride loop, one thread a position.
+// parallel.cpp: how the points of a grid reach code. On a host: rows. [begin, end) counts positions over all axes, the
+// last the fastest; it is taken apart once, by division, and then walked row by row with a unit-stride inner loop that
+// can be vectorised. On a GPU: a grid-stride loop, one thread a position.
 #include <llvm/IR/Intrinsics.h>
 
 #include "backends/common/llvm_emitter/emit.hpp"
@@ -27,7 +27,8 @@ void Emit::task(llvm::StringRef) {
 }
 
 // One counted loop over [lo, hi) whose body is the parallel's; `position` gives an index its place in the task's range.
-template <class F> void Emit::point_loop(const view::Parallel &p, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position) {
+template <class F>
+void Emit::point_loop(const view::Parallel &p, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position) {
   auto *before = b.GetInsertBlock();
   auto *head = llvm::BasicBlock::Create(context, "points", f), *exit = llvm::BasicBlock::Create(context, "done", f);
   b.CreateCondBr(b.CreateICmpSLT(lo, hi), head, exit);
@@ -88,8 +89,8 @@ void Emit::answer_questions(llvm::ArrayRef<llvm::Value *> extent, llvm::Value *b
   b.SetInsertPoint(run);
 }
 
-void Emit::rows(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent, llvm::Value *begin,
-                llvm::Value *end, llvm::Value *last) {
+void Emit::rows(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
+                llvm::Value *begin, llvm::Value *end, llvm::Value *last) {
   auto *i64t = b.getInt64Ty();
   const uint32_t n = p.axes;
   auto *split = llvm::BasicBlock::Create(context, "split", f), *row = llvm::BasicBlock::Create(context, "row", f);
@@ -111,7 +112,8 @@ void Emit::rows(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm
   position->addIncoming(begin, split);
   for (uint32_t k = 0; k < n; k++) at[k] = b.CreatePHI(i64t, 2), at[k]->addIncoming(first[k], split);
   for (uint32_t k = 0; k + 1 < n; k++) axis64[k] = b.CreateNSWAdd(at[k], low[k]);
-  llvm::Value *length = b.CreateBinaryIntrinsic(in::smin, b.CreateNSWSub(last, at[n - 1]), b.CreateNSWSub(end, position));
+  llvm::Value *length =
+      b.CreateBinaryIntrinsic(in::smin, b.CreateNSWSub(last, at[n - 1]), b.CreateNSWSub(end, position));
   llvm::Value *from = b.CreateNSWAdd(at[n - 1], low[n - 1]);
   point_loop(p, from, b.CreateNSWAdd(from, length), i64(1), [&](llvm::Value *index) {
     axis64[n - 1] = index;
@@ -130,8 +132,8 @@ void Emit::rows(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm
   b.SetInsertPoint(exit);
 }
 
-void Emit::grid_loop(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent, llvm::Value *begin,
-                     llvm::Value *end) {
+void Emit::grid_loop(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
+                     llvm::Value *begin, llvm::Value *end) {
   llvm::Value *start = b.CreateAdd(begin, hooks.thread_index(b));
   point_loop(p, start, end, hooks.thread_count(b), [&](llvm::Value *position) {
     llvm::Value *rest = position;

@@ -1,4 +1,5 @@
-// pipeline.cpp: see pipeline.hpp. We register the analyses ourselves; one that is missing is an assertion or a null call.
+// pipeline.cpp: see pipeline.hpp. We register the analyses ourselves; one that is missing is an assertion or a null
+// call.
 #include "backends/common/llvm_emitter/pipeline.hpp"
 
 #include <llvm/Analysis/AliasAnalysis.h>
@@ -46,8 +47,10 @@ struct Managers {
   Managers(llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli) {
     using namespace llvm;
     const auto f = [&](auto a) { fam.registerPass([a] { return a; }); };
-    f(AssumptionAnalysis()), f(BasicAA()), f(BlockFrequencyAnalysis()), f(BranchProbabilityAnalysis()), f(DemandedBitsAnalysis());
-    f(DominatorTreeAnalysis()), f(LastRunTrackingAnalysis()), f(LoopAccessAnalysis()), f(LoopAnalysis()), f(MemorySSAAnalysis());
+    f(AssumptionAnalysis()), f(BasicAA()), f(BlockFrequencyAnalysis()), f(BranchProbabilityAnalysis()),
+        f(DemandedBitsAnalysis());
+    f(DominatorTreeAnalysis()), f(LastRunTrackingAnalysis()), f(LoopAccessAnalysis()), f(LoopAnalysis()),
+        f(MemorySSAAnalysis());
     f(OptimizationRemarkEmitterAnalysis()), f(PassInstrumentationAnalysis()), f(PostDominatorTreeAnalysis());
     f(ScalarEvolutionAnalysis()), f(ScopedNoAliasAA()), f(ShouldRunExtraVectorPasses()), f(TargetLibraryAnalysis(tli));
     fam.registerPass([&] { return tm.getTargetIRAnalysis(); });
@@ -105,8 +108,8 @@ void optimise(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibrar
     if (!f.isDeclaration()) p.run(f, managers.fam);
 }
 
-bool emit_file(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli, llvm::CodeGenFileType type,
-               llvm::SmallVectorImpl<char> &out) {
+bool emit_file(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli,
+               llvm::CodeGenFileType type, llvm::SmallVectorImpl<char> &out) {
   llvm::raw_svector_ostream os(out);
   llvm::legacy::PassManager pm;
   pm.add(new llvm::TargetLibraryInfoWrapperPass(tli));

@@ -1,5 +1,5 @@
-// pipeline.hpp: from a module to optimised code. The pass list is short and explicit, made of pass classes and not by PassBuilder,
-// so that a linker can drop every pass that is not named (decisions 40; figures in docs/adr).
+// pipeline.hpp: from a module to optimised code. The pass list is short and explicit, made of pass classes and not by
+// PassBuilder, so that a linker can drop every pass that is not named (decisions 40; figures in docs/adr).
 #pragma once
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
@@ -16,6 +16,7 @@ void configure_llvm();
 void optimise(llvm::Module &, llvm::TargetMachine &, const llvm::TargetLibraryInfoImpl &, Effort);
 
 // False when the target cannot write files of that type.
-bool emit_file(llvm::Module &, llvm::TargetMachine &, const llvm::TargetLibraryInfoImpl &, llvm::CodeGenFileType, llvm::SmallVectorImpl<char> &out);
+bool emit_file(llvm::Module &, llvm::TargetMachine &, const llvm::TargetLibraryInfoImpl &, llvm::CodeGenFileType,
+               llvm::SmallVectorImpl<char> &out);
 
 }  // namespace qd::llvm_emitter

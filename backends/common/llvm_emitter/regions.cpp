@@ -1,5 +1,5 @@
-// regions.cpp: structured control flow and calls. Loops are written in rotated form (a guard, then the test at the bottom), so
-// that no pass has to rotate them, and count in 64 bits.
+// regions.cpp: structured control flow and calls. Loops are written in rotated form (a guard, then the test at the
+// bottom), so that no pass has to rotate them, and count in 64 bits.
 #include "backends/common/llvm_emitter/emit.hpp"
 
 namespace qd::llvm_emitter {
@@ -9,8 +9,11 @@ using view::op_of;
 using view::type_of;
 
 void Emit::loop_metadata(llvm::Instruction *latch, bool parallel) {
-  llvm::SmallVector<llvm::Metadata *> md{nullptr, llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.mustprogress")})};
-  if (parallel) md.push_back(llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), access_group}));
+  llvm::SmallVector<llvm::Metadata *> md{
+      nullptr, llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.mustprogress")})};
+  if (parallel)
+    md.push_back(
+        llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), access_group}));
   auto *id = llvm::MDNode::getDistinct(context, md);
   id->replaceOperandWith(0, id);
   latch->setMetadata(llvm::LLVMContext::MD_loop, id);
@@ -102,7 +105,8 @@ void Emit::leave(uint32_t i) {
 void Emit::call(uint32_t i) {
   llvm::Function *callee = functions[at(i).a];
   const auto given = unit.operands_before(*fn, i);
-  llvm::SmallVector<llvm::Value *> passed{args, iteration ? iteration : i64(0), draws ? draws : llvm::ConstantPointerNull::get(b.getPtrTy())};
+  llvm::SmallVector<llvm::Value *> passed{args, iteration ? iteration : i64(0),
+                                          draws ? draws : llvm::ConstantPointerNull::get(b.getPtrTy())};
   for (uint32_t k = 0; k < given.count; k++) {
     auto *want = callee->getArg(3 + k)->getType();  // of an argument that nobody reads: a placeholder
     passed.push_back(want == value[given[k]]->getType() ? value[given[k]] : llvm::PoisonValue::get(want));
