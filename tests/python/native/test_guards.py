@@ -23,6 +23,11 @@ class Colour(enum.IntEnum):
     BLUE = 2
 
 
+def label(x):
+    """A name that is the same in every process, which the repr of a function is not."""
+    return getattr(x, "__name__", None) or repr(x)
+
+
 SAME = [(5, 5), (10**20, 10**20), (1.5, 1.5), ("ab", "ab"), (function, function), (None, None), (True, True), (Colour.RED, Colour.RED),
         (float("nan"), float("nan"))]  # fmt: skip
 DIFFERENT = [(5, 6), (5, 5.0), (1, True), (1.5, 2.5), (0.0, -0.0), ("ab", "ac"), (function, other), (None, 0), (True, False), ([1], [1]),
@@ -38,7 +43,7 @@ def clone(x):
     return list(x) if type(x) is list else tuple(list(x)) if type(x) is tuple else fresh(x)
 
 
-@pytest.mark.parametrize("was, now", SAME, ids=repr)
+@pytest.mark.parametrize("was, now", SAME, ids=label)
 def test_rebinding_to_an_equal_number_or_the_same_object_holds(was, now):
     space = {"x": was}
     g = n.Guards()
@@ -47,7 +52,7 @@ def test_rebinding_to_an_equal_number_or_the_same_object_holds(was, now):
     assert g.holds()
 
 
-@pytest.mark.parametrize("was, now", DIFFERENT, ids=repr)
+@pytest.mark.parametrize("was, now", DIFFERENT, ids=label)
 def test_rebinding_to_another_value_is_seen_and_may_be_undone(was, now):
     space = {"x": was}
     g = n.Guards()
