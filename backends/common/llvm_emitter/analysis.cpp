@@ -53,6 +53,7 @@ Analysis::Analysis(const view::View &unit, uint32_t max_partials) : unit_(unit),
   slot_of_.assign(n, -1);
   exclusive_.assign(n, false);
   touched_elsewhere_.assign(unit.n_params(), false);
+  ordered_.assign(unit.n_params(), false);
   for (uint32_t k = 1; k < unit.n_functions(); k++)
     for (uint32_t i = 0; i < unit.function(k).count; i++)
       if (const QdInst &r = unit.function(k).code[i]; is_access(op_of(r))) touched_elsewhere_[r.a] = true;
@@ -60,6 +61,7 @@ Analysis::Analysis(const view::View &unit, uint32_t max_partials) : unit_(unit),
   if (par_) {
     if (max_partials) find_partials(max_partials);
     find_exclusive();
+    find_ordered();
   }
   estimate();
 }
@@ -302,6 +304,43 @@ void Analysis::find_exclusive() {
     }
     if (alone)
       for (uint32_t i : atomics[p]) exclusive_[i] = true;
+  }
+}
+
+// The vectoriser takes "no dependence between iterations" for "no dependence" when it widens strided accesses: a load may
+// move above an earlier store of the same iteration. So a buffer is `ordered` when a store is followed by an access that
+// may meet it and any of them is strided.
+void Analysis::find_ordered() {
+  struct Access {
+    uint32_t param;
+    bool writes, known;
+    Place place;
+  };
+  std::vector<Access> all;
+  std::vector<bool> strided(unit_.n_params(), false);
+  for (uint32_t i = par_->record + 1; i < par_->end; i++) {
+    const QdInst &r = at(i);
+    if (!is_access(op_of(r)) || slot_of_[i] >= 0) continue;
+    Access a{r.a, op_of(r) != Op::load && op_of(r) != Op::volatile_load, false, {}};
+    a.known = expand(r.b, 1, a.place, 0);
+    std::sort(a.place.terms.begin(), a.place.terms.end());
+    for (const auto &[record, factor] : a.place.terms)
+      if (op_of(at(record)) == Op::axis && at(record).a + 1 == par_->axes && factor != 1) strided[r.a] = true;
+    all.push_back(std::move(a));
+  }
+  const auto apart = [](const Access &a, const Access &b) {  // same sum, different constants
+    return a.param == b.param && a.known && b.known && a.place.terms == b.place.terms &&
+           (a.place.high < b.place.low || b.place.high < a.place.low);
+  };
+  const bool many = all.size() > 256;  // pairs are quadratic
+  for (size_t i = 0; i < all.size(); i++) {
+    if (!all[i].writes || ordered_[all[i].param]) continue;
+    for (size_t j = i + 1; j < all.size(); j++) {
+      const bool matters = strided[all[i].param] || strided[all[j].param];
+      if (!matters || !may_alias(all[i].param, all[j].param) || (!many && apart(all[i], all[j]))) continue;
+      ordered_[all[i].param] = ordered_[all[j].param] = true;
+      break;
+    }
   }
 }
 

@@ -40,6 +40,10 @@ class Analysis {
     return exclusive_[record];
   }  // an atomic whose element no other iteration touches
 
+  // Accesses of this buffer must not be told to be free of order: two of them meet in one iteration, and the vectoriser
+  // would gather strided neighbours into one wide access across the one in between.
+  bool ordered(uint32_t param) const { return ordered_[param]; }
+
   uint32_t cost() const { return cost_; }  // of one position, in 1/64 ns
 
  private:
@@ -49,6 +53,7 @@ class Analysis {
   void count_uses();
   void find_partials(uint32_t max_partials);
   void find_exclusive();
+  void find_ordered();
   bool may_alias(uint32_t p, uint32_t q) const;
   bool expand(uint32_t record, int64_t factor, Place &place, int depth) const;
   bool one_to_one(uint32_t index, uint64_t &axes, int64_t &stride, Place &place, int depth) const;
@@ -62,6 +67,7 @@ class Analysis {
   std::vector<int> slot_of_;
   std::vector<Slot> slots_;
   std::vector<bool> exclusive_, touched_elsewhere_;  // the latter by parameter: in a function that the task may call
+  std::vector<bool> ordered_;                        // by parameter
   mutable std::vector<int8_t> invariant_;            // 0 unknown, 1 yes, 2 no
   uint32_t cost_ = 1;
 };

@@ -51,13 +51,13 @@ llvm::Value *Emit::load(uint32_t p, llvm::Value *address, bool is_volatile) {
   const VType t = VType(unit.param(p).type);
   auto *l = b.CreateAlignedLoad(memory_type(t), address, llvm::Align(info(t).bytes), is_volatile);
   alias(l, p);
-  return from_memory(is_volatile ? l : mark(l), t);
+  return from_memory(is_volatile || analysis.ordered(p) ? l : mark(l), t);
 }
 
 void Emit::store(uint32_t p, llvm::Value *address, llvm::Value *v) {
   auto *s = b.CreateAlignedStore(to_memory(v), address, llvm::Align(info(VType(unit.param(p).type)).bytes));
   alias(s, p);
-  mark(s);
+  if (!analysis.ordered(p)) mark(s);
 }
 
 llvm::Value *Emit::update(Op op, VType t, llvm::Value *old, llvm::Value *v) {
