@@ -100,6 +100,8 @@ class Context {
   virtual void interrupt() = 0;                      // asks a running compile to stop: Error{interrupted}
   virtual std::string device_name() const = 0;
   virtual void quiesce(uint32_t why) = 0;            // 1 forked child, 2 interpreter exit
+  // How often the plugin was asked to work (its extension "qd.test.counts"), by name; empty where it doesn't count.
+  virtual std::map<std::string, uint64_t> counts() const = 0;
 };
 
 // Log lines of the core and of plugins; level 1 error .. 5 trace. The default sink is spdlog's on standard error.

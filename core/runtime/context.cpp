@@ -8,6 +8,7 @@
 #include "core/compile/compiler.hpp"
 #include "core/runtime/device_backend.hpp"
 #include "core/support/log.hpp"
+#include "qd/ext_counts.h"
 
 namespace qd {
 
@@ -97,6 +98,16 @@ class OpenContext final : public Context {
   }
   void interrupt() override { compiler_->interrupt(); }
   void quiesce(uint32_t why) override { session_->quiesce(why); }
+  std::map<std::string, uint64_t> counts() const override {
+    auto use = session_->use();
+    const void *found = session_->instance().extension(QD_EXT_COUNTS_NAME, QD_EXT_COUNTS_VERSION);
+    const auto *c = static_cast<const QdTestCounts *>(found);
+    if (!c) return {};
+    return {{"compile_calls", qd_count(&c->compile_calls)}, {"tasks_compiled", qd_count(&c->tasks_compiled)},
+            {"finish_calls", qd_count(&c->finish_calls)},   {"load_calls", qd_count(&c->load_calls)},
+            {"launch_calls", qd_count(&c->launch_calls)},   {"tasks_launched", qd_count(&c->tasks_launched)},
+            {"live_objects", qd_count(&c->live_objects)}};
+  }
 
  private:
   std::string arch_, device_name_;

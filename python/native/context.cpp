@@ -200,6 +200,7 @@ void bind_context(nb::module_ &m) {
              if (const auto c = std::exchange(self.context, nullptr)) without_gil(true, [&] { c->close(); });
            })
       .def("sync", [](ContextHandle &self) { without_gil(true, [c = &context_of(self)] { c->sync(); }); })
+      .def("_counts", [](ContextHandle &self) { return context_of(self).counts(); })
       .def("interrupt", [](ContextHandle &self) { context_of(self).interrupt(); })
       .def("compile",
            [](ContextHandle &self, nb::handle builder) {

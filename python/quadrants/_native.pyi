@@ -127,6 +127,7 @@ class Context:
     def interrupt(self) -> None: ...
     def compile(self, builder: Builder) -> Executable: ...   # consumes the builder; releases the GIL; Ctrl-C works
     def alloc(self, size: int) -> Buffer: ...
+    def _counts(self) -> dict[str, int]: ...                 # calls of the plugin so far (ext_counts.h); tests
 class Buffer:                                                # supports the buffer protocol (bytes) when host-visible
     address: int
     size: int
