@@ -96,13 +96,25 @@ class Context {
   virtual bool host_shared() const = 0;              // QDB_CAP_HOST_SHARED: host pointers are valid argument words
   virtual std::shared_ptr<Buffer> alloc(uint64_t bytes) = 0;  // zeroed; at least one byte is allocated
   // `kernel` is the whole kernel as the front end built it (not canonical, not split); its name is kernel.debug.name.
-  virtual std::shared_ptr<Executable> compile(const ir::Unit &kernel) = 0;
+  // `plan`, when given, gets what compile_plan() takes.
+  virtual std::shared_ptr<Executable> compile(const ir::Unit &kernel, std::string *plan = nullptr) = 0;
+  // From a stored plan, without split and canonical form; artifacts are looked up by the plan's digests. Null: these are
+  // not the bytes of a plan of this build.
+  virtual std::shared_ptr<Executable> compile_plan(std::string_view plan) = 0;
+  // Small values of the caller in this context's cache, under a digest of his (32 bytes): the source tier. Nothing comes
+  // back and nothing is kept when offline_cache is off.
+  virtual std::optional<std::string> recall(std::string_view tier, std::string_view digest) = 0;
+  virtual void remember(std::string_view tier, std::string_view digest, std::string_view value) = 0;
   virtual void interrupt() = 0;                      // asks a running compile to stop: Error{interrupted}
   virtual std::string device_name() const = 0;
   virtual void quiesce(uint32_t why) = 0;            // 1 forked child, 2 interpreter exit
   // How often the plugin was asked to work (its extension "qd.test.counts"), by name; empty where it doesn't count.
   virtual std::map<std::string, uint64_t> counts() const = 0;
 };
+
+// Asked now and then during long launches, on the launching thread; true ends the launch: Error{interrupted}. Set once,
+// before the first launch.
+void set_launch_poll(std::function<bool()>);
 
 // Log lines of the core and of plugins; level 1 error .. 5 trace. The default sink is spdlog's on standard error.
 void set_log_level(int level);

@@ -205,12 +205,26 @@ std::unique_ptr<Module> Compiler::load(std::vector<Job> &jobs, Observations &see
   return attempt();
 }
 
-std::shared_ptr<Executable> Compiler::compile(const ir::Unit &kernel) {
+std::shared_ptr<Executable> Compiler::compile(const ir::Unit &kernel, std::string *stored) {
   Observations seen;
-  auto t = Clock::now();
+  const auto t = Clock::now();
   split::Plan plan = split::split(kernel);
+  if (stored) *stored = split::to_bytes(plan);
   seen.passes_ms = ms_since(t);
   dump(kernel, plan);
+  return realise(std::move(plan), std::move(seen));
+}
+
+std::shared_ptr<Executable> Compiler::compile_plan(std::string_view stored) {
+  Observations seen;
+  const auto t = Clock::now();
+  auto plan = split::plan_from_bytes(stored);
+  seen.passes_ms = ms_since(t);
+  return plan ? realise(std::move(*plan), std::move(seen)) : nullptr;
+}
+
+// Code for every task of the plan, from the store or the plugin, loaded.
+std::shared_ptr<Executable> Compiler::realise(split::Plan plan, Observations seen) const {
   const BackendInfo &info = backend_->info();
   seen.whole_kernel_reason = whole_kernel_reason(info, config_);
   const bool whole = !seen.whole_kernel_reason.empty();

@@ -36,7 +36,10 @@ class Compiler {
   ~Compiler();
 
   // Any number of threads at once. Throws Error; Kind::interrupted after interrupt().
-  std::shared_ptr<Executable> compile(const ir::Unit &kernel);
+  // `plan`, when given, gets the kernel's plan in stored form.
+  std::shared_ptr<Executable> compile(const ir::Unit &kernel, std::string *plan = nullptr);
+  // From a stored plan: neither split nor canonicalised. Null when the bytes are not a plan of this build.
+  std::shared_ptr<Executable> compile_plan(std::string_view plan);
 
   void interrupt() { interrupts_.fetch_add(1, std::memory_order_relaxed); }  // asks the compiles that run now to stop
 
@@ -51,6 +54,7 @@ class Compiler {
   std::unique_ptr<Module> load(std::vector<Job> &, Observations &) const;
   void obtain(std::vector<Job> &, Observations &) const;
   void dump(const ir::Unit &kernel, const split::Plan &) const;
+  std::shared_ptr<Executable> realise(split::Plan, Observations) const;
 
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<cache::Store> store_;

@@ -2,6 +2,7 @@
 // digests: so the header of an entry can be compared with a key component by component.
 #include "core/compile/key.hpp"
 
+#include "cache/entry.hpp"
 #include "core/support/error.hpp"
 
 namespace qd::compile {
@@ -18,6 +19,8 @@ constexpr Row rows[] = {
 #include "qd/options.def"
 };
 
+// An entry's header has room for this many tasks by name; the tasks of a longer kernel are one component.
+constexpr size_t most_named_tasks = cache::max_components - 4;
 constexpr std::string_view key_format = "1";  // of this file: raised when components change their meaning
 
 std::string_view value_of(const Row &row, const Options &options) {
@@ -54,8 +57,14 @@ KeyOf combine(std::string_view what, std::vector<cache::Component> components) {
 KeyOf artifact_key(std::span<const split::Task *const> unit, const BackendInfo &backend, const Options &options) {
   std::vector<cache::Component> c;
   c.reserve(unit.size() + 4);
-  for (size_t i = 0; i < unit.size(); ++i)
-    c.push_back({unit.size() == 1 ? "task" : "task " + std::to_string(i), unit[i]->digest});
+  if (unit.size() <= most_named_tasks) {
+    for (size_t i = 0; i < unit.size(); ++i)
+      c.push_back({unit.size() == 1 ? "task" : "task " + std::to_string(i), unit[i]->digest});
+  } else {
+    cache::Hasher all;
+    for (const split::Task *t : unit) all.update("task", t->digest.view());
+    c.push_back({"tasks", all.finish()});
+  }
   c.push_back({"arch", cache::digest_of(backend.arch)});
   c.push_back({"build id", backend.build_id});
   c.push_back({"target", cache::digest_of(backend.target)});

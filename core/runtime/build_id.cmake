@@ -1,7 +1,7 @@
 # Writes OUT, a source file with the digest of all sources of the core: what decides the meaning of a cached plan. No time and no
 # path enters; the file changes only when the digest does. Run as a script with ROOT, OUT and EXTRA.
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/core/*.cpp ${ROOT}/core/*.hpp ${ROOT}/cache/*.cpp ${ROOT}/cache/*.hpp
-     ${ROOT}/plugins-api/include/qd/*)
+     ${ROOT}/plugins-api/include/qd/* ${ROOT}/python/native/*.cpp ${ROOT}/python/native/*.hpp ${ROOT}/python/native/*.def)
 list(SORT files)
 set(text "${EXTRA}")
 foreach(file ${files})

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "core/compile/compiler.hpp"
 #include "core/runtime/device_backend.hpp"
@@ -75,8 +76,9 @@ class OpenContext final : public Context {
     device_name_ = info.name;
     auto pool = instance->services().pool;
     session_ = std::make_shared<Session>(plugin::Device::open(instance, 0), info);
-    compiler_ =
-        std::make_unique<compile::Compiler>(make_backend(session_), open_store(config), pool, compiler_config(config));
+    offline_cache_ = config.offline_cache;
+    store_ = open_store(config);
+    compiler_ = std::make_unique<compile::Compiler>(make_backend(session_), store_, pool, compiler_config(config));
   }
   ~OpenContext() override { close(); }
 
@@ -92,9 +94,22 @@ class OpenContext final : public Context {
     auto use = session_->use();
     return make_buffer(session_, bytes);
   }
-  std::shared_ptr<Executable> compile(const ir::Unit &kernel) override {
+  std::shared_ptr<Executable> compile(const ir::Unit &kernel, std::string *plan) override {
     auto use = session_->use();
-    return compiler_->compile(kernel);
+    return compiler_->compile(kernel, plan);
+  }
+  std::shared_ptr<Executable> compile_plan(std::string_view plan) override {
+    auto use = session_->use();
+    return compiler_->compile_plan(plan);
+  }
+  std::optional<std::string> recall(std::string_view tier, std::string_view digest) override {
+    if (!offline_cache_) return {};
+    const auto entry = store_->get(key_of(tier, digest));
+    if (!entry) return {};
+    return std::string(entry->payload->view());
+  }
+  void remember(std::string_view tier, std::string_view digest, std::string_view value) override {
+    if (offline_cache_) store_->put(key_of(tier, digest), cache::Bytes::copy(value), {});
   }
   void interrupt() override { compiler_->interrupt(); }
   void quiesce(uint32_t why) override { session_->quiesce(why); }
@@ -110,8 +125,17 @@ class OpenContext final : public Context {
   }
 
  private:
+  cache::Key key_of(std::string_view tier, std::string_view digest) const {
+    cache::Key key{std::string(tier), arch_, {}};
+    if (digest.size() != key.digest.bytes.size())
+      throw Error(Kind::internal, "a key of the cache has 32 bytes, found " + std::to_string(digest.size()));
+    std::memcpy(key.digest.bytes.data(), digest.data(), digest.size());
+    return key;
+  }
+
   std::string arch_, device_name_;
-  bool host_shared_ = false;
+  bool host_shared_ = false, offline_cache_ = true;
+  std::shared_ptr<cache::Store> store_;
   std::shared_ptr<Session> session_;
   std::unique_ptr<compile::Compiler> compiler_;
 };

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/ir/rules.hpp"
+#include "core/ir/constants.hpp"
 #include "core/split/extent.hpp"
 
 namespace qd::split {
@@ -15,8 +15,6 @@ using ir::no_val;
 using ir::Op;
 using ir::Type;
 using ir::Val;
-
-constexpr size_t longest_program = 64;  // records; values live on the stack of positions()
 
 int64_t signed_of(Type t, uint64_t bits) {
   const unsigned shift = 64 - 8 * ir::info(t).bytes;

@@ -2,6 +2,7 @@
 // without pointers, so that it can be stored. Names and report sites live here and never in a task's bytes.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,13 @@ struct Plan {
   uint32_t scratch_bytes = 0;
   uint32_t n_outputs = 0;  // 8-byte slots of the result buffer
 };
+
+inline std::string symbol_of(const cache::Digest &d) { return "qd_" + d.hex().substr(0, 16); }
+
+// The stored form (plan_wire.cpp). Raised when the fields of a plan or their meaning change.
+inline constexpr int plan_version = 1;
+std::string to_bytes(const Plan &);
+std::optional<Plan> plan_from_bytes(std::string_view);  // nothing: not such bytes, or a number in them can't be right
 
 // Number of positions of the grid for these kernel words; extents of kind `unknown` give -1. No allocation.
 int64_t positions(const Extent &, const uint64_t *kernel_words);

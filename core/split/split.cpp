@@ -87,7 +87,7 @@ void Planner::add(const Piece &piece) {
   Task t;
   t.bytes = ir::to_wire(task);
   t.digest = cache::digest_of(t.bytes);
-  t.symbol = "qd_" + t.digest.hex().substr(0, 16);
+  t.symbol = symbol_of(t.digest);
   t.name = plan_.name + "_" + std::to_string(plan_.tasks.size());
   t.parallel = piece.parallel;
   t.sites = std::move(site_map);

@@ -8,8 +8,10 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "cache/digest.hpp"
 #include "runtime.hpp"
 #include "values.hpp"
 
@@ -34,8 +36,22 @@ void quiesce_all(uint32_t why) {
 template <class F>
 void without_gil(bool release, F &&f) {
   if (!release) return f();
-  nb::gil_scoped_release nogil;
+  const WithoutGil nogil;
   f();
+}
+
+// Whether a signal handler raised, asked every 50 ms of a long launch on the thread that handles signals.
+bool interrupted_launch() {
+  static const std::thread::id main_thread = std::this_thread::get_id();  // init_runtime asks first
+  static std::chrono::steady_clock::time_point next;
+  if (std::this_thread::get_id() != main_thread) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next) return false;
+  next = now + signal_interval;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  const bool raised = PyErr_CheckSignals() < 0;
+  PyGILState_Release(state);
+  return raised;
 }
 
 Context &context_of(const ContextHandle &h) {
@@ -43,7 +59,9 @@ Context &context_of(const ContextHandle &h) {
   return *h.context;
 }
 
-std::shared_ptr<Executable> compile_interruptibly(Context &context, const ir::Unit &unit) {
+// `compile` runs on the other thread.
+template <class F>
+std::shared_ptr<Executable> interruptibly(Context &context, F &&compile) {
   std::mutex mutex;
   std::condition_variable done_changed;
   bool done = false;
@@ -51,7 +69,7 @@ std::shared_ptr<Executable> compile_interruptibly(Context &context, const ir::Un
   std::exception_ptr failure;
   std::thread worker([&] {
     try {
-      result = context.compile(unit);
+      result = compile();
     } catch (...) { failure = std::current_exception(); }
     const std::lock_guard lock(mutex);
     done = true;
@@ -60,7 +78,7 @@ std::shared_ptr<Executable> compile_interruptibly(Context &context, const ir::Un
   bool signalled = false;
   for (bool finished = false; !finished;) {
     {
-      nb::gil_scoped_release nogil;
+      const WithoutGil nogil;
       std::unique_lock lock(mutex);
       finished = signalled ? (done_changed.wait(lock, [&] { return done; }), true)
                            : done_changed.wait_for(lock, signal_interval, [&] { return done; });
@@ -178,6 +196,34 @@ void translate(const std::exception_ptr &e, void *) {
   } catch (...) { translate_exception(); }
 }
 
+std::string_view view_of(const nb::bytes &b) { return {b.c_str(), b.size()}; }
+
+// None: not the bytes of a plan of this build.
+nb::object compile_plan(ContextHandle &self, const nb::bytes &plan, uint32_t result_bytes) {
+  context_of(self);
+  if (result_bytes > QD_RESULT_BYTES) return nb::none();
+  const std::shared_ptr<Context> context = self.context;
+  const std::string_view bytes = view_of(plan);
+  auto made = interruptibly(*context, [&] { return context->compile_plan(bytes); });
+  if (!made) return nb::none();
+  return nb::cast(ExecutableHandle{context, std::move(made), result_bytes, {}});
+}
+
+nb::object recall(ContextHandle &self, const std::string &tier, const nb::bytes &digest) {
+  context_of(self);
+  const std::shared_ptr<Context> context = self.context;
+  std::optional<std::string> found;
+  without_gil(true, [&] { found = context->recall(tier, view_of(digest)); });
+  if (!found) return nb::none();
+  return nb::bytes(found->data(), found->size());
+}
+
+void remember(ContextHandle &self, const std::string &tier, const nb::bytes &digest, const nb::bytes &value) {
+  context_of(self);
+  const std::shared_ptr<Context> context = self.context;
+  without_gil(true, [&] { context->remember(tier, view_of(digest), view_of(value)); });
+}
+
 void bind_context(nb::module_ &m) {
   nb::class_<ContextHandle>(m, "Context", "One qd.init: an open device with its caches.")
       .def("__init__",
@@ -203,12 +249,18 @@ void bind_context(nb::module_ &m) {
       .def("_counts", [](ContextHandle &self) { return context_of(self).counts(); })
       .def("interrupt", [](ContextHandle &self) { context_of(self).interrupt(); })
       .def("compile",
-           [](ContextHandle &self, nb::handle builder) {
+           [](ContextHandle &self, nb::handle builder, bool keep_plan) {
              context_of(self);
              const std::shared_ptr<Context> context = self.context;  // another thread may close meanwhile
              const ir::Unit unit = consume(builder.ptr());
-             return ExecutableHandle{context, compile_interruptibly(*context, unit), result_bytes(unit)};
-           })
+             std::string plan;
+             auto made = interruptibly(*context, [&] { return context->compile(unit, keep_plan ? &plan : nullptr); });
+             return ExecutableHandle{context, std::move(made), result_bytes(unit), std::move(plan)};
+           },
+           nb::arg("builder"), nb::arg("keep_plan") = false)
+      .def("compile_plan", compile_plan)
+      .def("recall", recall)
+      .def("remember", remember)
       .def("alloc", [](ContextHandle &self, uint64_t size) { return BufferHandle{context_of(self).alloc(size)}; });
 }
 
@@ -237,6 +289,8 @@ void init_runtime(nb::module_ &m) {
   nb::class_<ExecutableHandle>(m, "Executable", "A compiled, loaded kernel.")
       .def_prop_ro("observations", observations)
       .def_prop_ro("n_tasks", [](const ExecutableHandle &h) { return h.executable->n_tasks(); })
+      .def_prop_ro("plan", [](const ExecutableHandle &h) { return nb::bytes(h.plan.data(), h.plan.size()); })
+      .def_ro("result_bytes", &ExecutableHandle::result_bytes)
       .def_prop_ro("n_words", [](const ExecutableHandle &h) { return h.executable->n_words(); })
       .def("take_reports", take_reports);
   m.def("survey_plugins", [](nb::handle config) {
@@ -251,7 +305,13 @@ void init_runtime(nb::module_ &m) {
   m.def("log", [](const std::string &level, const std::string &message) {
     log_line(std::max(1, level_number(level)), message);
   });
+  m.def("digest", [](const nb::bytes &b) {
+    const cache::Digest d = cache::digest_of(view_of(b));
+    return nb::bytes(d.view().data(), d.view().size());
+  });
   m.attr("__build_id__") = core_build_id();
+  interrupted_launch();
+  set_launch_poll(interrupted_launch);
   nb::module_::import_("os").attr("register_at_fork")(nb::arg("after_in_child") =
                                                           nb::cpp_function([] { quiesce_all(1); }));
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { quiesce_all(2); }));

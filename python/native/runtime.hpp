@@ -22,6 +22,7 @@ struct ExecutableHandle {
   std::shared_ptr<Context> context;
   std::shared_ptr<Executable> executable;
   uint32_t result_bytes = 0;  // up to the highest output slot
+  std::string plan;           // in stored form, when it was asked for
 };
 
 ContextConfig config_of(PyObject *dict);   // ValueError, KeyError naming the field

@@ -10,7 +10,8 @@ import types
 import numpy as np
 
 from quadrants._native import Guards
-from quadrants.lang.exception import QuadrantsNameError, QuadrantsTypeError
+from quadrants.lang.exception import QuadrantsNameError, QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.forms import Forms, NoForm
 
 MAX_CAPTURED = 4096  # elements of a captured list or array
 
@@ -87,16 +88,47 @@ def is_container(x) -> bool:
 
 
 class Recorder:
-    """Reads outside values for one specialisation and keeps the guards. Each name is read once."""
+    """Reads outside values for one specialisation and keeps the guards. Each name is read once.
 
-    __slots__ = ("_attributes", "_contents", "_globals", "_keep", "guards")
+    What is read is also noted down for the source tier: `steps` say where (a function's free name, an object's
+    attribute), `seen` what was found, as stable forms. `unstable` is why no other process could know, or empty.
+    """
+
+    __slots__ = (
+        "_attributes", "_contents", "_globals", "_keep", "forms", "guards", "pure", "seen", "steps", "unstable", "warned"
+    )  # fmt: skip
 
     def __init__(self):
         self.guards = Guards()
+        self.forms, self.steps, self.seen, self.unstable = Forms(), [], [], ""
+        self.warned = []  # (source, line in it, text) of compile-time warnings
+        self.pure = None  # of a kernel with fastcache=True: what to do about a captured value
         self._globals = {}
         self._attributes = {}
         self._contents = set()
         self._keep = []
+
+    def begin(self, fn, owners):
+        """The kernel's function and its compile-time arguments: where all reads start."""
+        self.forms.number(fn)
+        for owner in owners:
+            self._note(None, owner, "an argument")
+
+    def cannot(self, why: str):
+        """What the kernel depends on can't be told to another process."""
+        self.unstable = self.unstable or why
+
+    def _note(self, step, value, what):
+        if self.unstable:
+            return
+        try:
+            self.seen.append(self.forms.of(value))
+        except NoForm as none:
+            self.cannot(f"{what}: {none}")
+        except QuadrantsSyntaxError as error:  # an annotation that can't be resolved: the walk says it better
+            self.cannot(str(error))
+        if step is not None:
+            self.steps.append(step)
 
     def name(self, fn, name: str):
         """Value of a free name of `fn`: closure cell, then global, then builtin; QuadrantsNameError otherwise."""
@@ -104,6 +136,12 @@ class Recorder:
         found = self._globals.get(key, self)
         if found is self:
             found = self._globals[key] = self._read(fn, name)
+            if not self.unstable:
+                number = self.forms.numbers.get(id(fn))
+                if number is None:
+                    self.cannot(f"the function {fn.__qualname__} was reached through something that is not recorded")
+                else:
+                    self._note(["n", number, name], found, f'"{name}" of {fn.__qualname__}')
         return found
 
     def _read(self, fn, name):
@@ -149,7 +187,16 @@ class Recorder:
                     self._content(found)
             self._attributes[key] = found
             self._keep.append(found)
+            if not self.unstable:
+                self._note_attribute(owner, name, found)
         return found
+
+    def _note_attribute(self, owner, name, found):
+        number = self.forms.numbers.get(id(owner))
+        if number is not None:
+            self._note(["a", number, name], found, f'attribute "{name}" of {type(owner).__name__}')
+        elif not _constant(owner):
+            self.cannot(f'attribute "{name}" of a {type(owner).__name__} that was reached through something unrecorded')
 
 
 def _constant(owner) -> bool:

@@ -9,8 +9,8 @@ import threading
 import time
 
 from quadrants._native import KernelObject
-from quadrants.lang import impl
-from quadrants.lang.exception import QuadrantsSyntaxError, not_supported_yet
+from quadrants.lang import impl, source_tier
+from quadrants.lang.exception import QuadrantsRuntimeError, QuadrantsSyntaxError, not_supported_yet
 from quadrants.lang.frontend.signature import Signature
 from quadrants.lang.frontend.source import Source
 
@@ -42,7 +42,7 @@ class PerOffloadCacheObservations:
 
 
 class SrcLlCacheObservations:
-    """Source tier: not there yet, so all stay False."""
+    """What the source tier did for the most recent compile of a kernel (source_tier.py)."""
 
     def __init__(self):
         self.cache_key_generated = self.cache_validated = self.cache_loaded = self.cache_stored = False
@@ -87,11 +87,51 @@ class Kernel:
 
         began = time.perf_counter()
         impl.materialize()
+        key, found = self._source_tier(values, runtime, context)
+        if found is not None:
+            observed = found.executable.observations
+            in_core = sum(observed[phase] for phase in ("passes_ms", "codegen_ms", "finish_ms", "load_ms"))
+            return self._add(found.executable, found, runtime, (time.perf_counter() - began) * 1e3 - in_core)
         walk = driver.walk(self, values, runtime)
         if runtime.options.get("print_ir"):
             print(walk.builder.text(), flush=True)
         frontend_ms = (time.perf_counter() - began) * 1e3
-        executable = context.compile(walk.builder)
+        executable = context.compile(walk.builder, True) if key is not None else context.compile(walk.builder)
+        if key is not None:
+            source_tier.store(self, context, key, walk, executable, self.src_ll_cache_observations)
+        return self._add(executable, walk, runtime, frontend_ms)
+
+    def _source_tier(self, values, runtime, context):
+        """The key in the source tier and what lies there; None where there is none."""
+        seen = self.src_ll_cache_observations = SrcLlCacheObservations()
+        if not source_tier.active(runtime, context):
+            return None, None
+        try:
+            key = source_tier.Key(self, values, runtime)
+        except source_tier.NoForm as why:
+            source_tier.say_why(self, why)
+            return None, None
+        seen.cache_key_generated = True
+        found = source_tier.load(self, values, context, key, seen)
+        if found is not None and runtime.options["debug_cache_verify"]:
+            self._verify(values, runtime, context, found)
+        return key, found
+
+    def _verify(self, values, runtime, context, found):
+        """debug_cache_verify: the plan of a fresh walk must be the stored one."""
+        from quadrants.lang.frontend import driver
+
+        fresh = context.compile(driver.walk(self, values, runtime).builder, True)
+        if fresh.plan != found.plan:
+            raise QuadrantsRuntimeError(
+                f'debug_cache_verify: the stored plan of kernel "{self.name}" differs from a new one: something that '
+                "the front end reads is not recorded"
+            )
+
+    def _add(self, executable, walk, runtime, frontend_ms) -> int:
+        """Makes an executable a specialisation of the callable; its index."""
+        from quadrants.lang.frontend import driver
+
         seen = executable.observations
         self.per_offload_cache_observations.record(seen)
         impl.record_compile(self.name, frontend_ms, seen)

@@ -2,14 +2,14 @@
 
 import ast
 import types
-import warnings
 
 import numpy as np
 
 from quadrants._native import DataType, Value, Var
 from quadrants.lang.elementwise import cast
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.frontend import matrices, reports
+from quadrants.lang.forms import plain
+from quadrants.lang.frontend import errors, matrices, reports
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.signature import tuple_of
 from quadrants.lang.frontend.stmts import cast_result
@@ -22,6 +22,7 @@ from quadrants.types.compound import MatrixType
 SPECIAL = {}  # function object -> handler(w, node): evaluates its own arguments
 PLAIN = {}  # function object -> handler(w, *values, **values)
 MAX_DEPTH = 100
+_OURS = frozenset((Acc, Value, Var, *MATRICES, *PLACES))  # what a walk makes: it follows from what was recorded
 
 
 def call(w, node):
@@ -177,10 +178,34 @@ _QUIET = frozenset((
 ))  # fmt: skip
 
 
+# What the source tier knows to give equal results for equal arguments (`id` and `hash` don't).
+_REPEATABLE = (_QUIET - {id, hash, getattr, hasattr, type}) | {abs, min, max, sum, any, all, int, float, bool, pow, complex, slice}
+
+
+def _repeatable(target, module, args, kwargs) -> bool:
+    """Whether a call gives the same in another process where its arguments, and what was recorded, are the same."""
+    try:
+        known = target in _REPEATABLE
+    except TypeError:
+        known = False
+    if not known:
+        owner = getattr(target, "__self__", None)
+        root = module.split(".")[0]
+        known = (
+            isinstance(target, np.ufunc)
+            or (root == "quadrants" and owner is None)
+            or (root in ("math", "numpy") and "random" not in module and (owner is None or isinstance(owner, types.ModuleType)))
+            or (isinstance(target, types.BuiltinMethodType) and plain(owner) and owner is not None)
+        )
+    return known and all(type(a) in _OURS or plain(a) for a in (*args, *kwargs.values()))
+
+
 def call_python(w, node, target):
     """Runs an ordinary Python function now, with what is known now."""
     args, kwargs = arguments(w, node)
     module = getattr(target, "__module__", None) or type(target).__module__
+    if not (w.rec.unstable or _repeatable(target, module, args, kwargs)):
+        w.rec.cannot(f'it calls "{getattr(target, "__qualname__", target)}" while it is compiled')
     if module.split(".")[0] in ("math", "numpy") or isinstance(target, np.ufunc):
         if any(type(a) is Value or type(a) in MATRICES for a in args):
             name = getattr(target, "__name__", str(target))
@@ -190,12 +215,11 @@ def call_python(w, node, target):
             )
         return w.wrap(target(*args, **kwargs))
     if not w.static and module.split(".")[0] != "quadrants" and not isinstance(target, types.BuiltinMethodType) and target not in _QUIET:
-        warnings.warn_explicit(
+        errors.warn(
+            w,
             f'Calling non-quadrants function "{getattr(target, "__name__", target)}". Scope inside the function is not '
             "processed by the Quadrants AST transformer. The function may not work as expected. Proceed with caution!",
-            SyntaxWarning,
-            w.source.file,
-            w.source.line(node),
+            node,
         )
     return w.wrap(target(*[_unwrap(a) for a in args], **{k: _unwrap(v) for k, v in kwargs.items()}))
 

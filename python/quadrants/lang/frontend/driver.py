@@ -40,7 +40,7 @@ walker_module._host_classes()
 class Walk:
     """Result of a walk: what KernelObject.add takes."""
 
-    __slots__ = ("args", "builder", "guards", "result", "sites", "words")
+    __slots__ = ("args", "builder", "guards", "recorder", "result", "sites", "words")
 
 
 def walk(kernel, values, runtime) -> Walk:
@@ -80,6 +80,7 @@ def _reported(w, error, runtime):
 def _walk(w, kernel, values):
     tree = kernel.source.tree
     out = Walk()
+    w.rec.begin(kernel.func, owners(kernel.signature.types, values))
     plan, names = [], kernel.signature.names
     bound = []
     for k, (name, annotation, value) in enumerate(zip(names, kernel.signature.types, values)):
@@ -97,7 +98,13 @@ def _walk(w, kernel, values):
     w.leave(saved)
     _check_readonly(w, kernel, values)
     out.builder, out.args, out.words, out.guards, out.sites = w.b, plan, w.words, w.rec.guards, w.sites
+    out.recorder = w.rec
     return out
+
+
+def owners(annotations, values) -> list:
+    """The compile-time arguments of a call: templates, and the object of a method."""
+    return [v for t, v in zip(annotations, values) if t is None or calls.is_template(t)]
 
 
 # ----------------------------------------------------------------------------------------------- column-major arrays

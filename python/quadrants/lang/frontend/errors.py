@@ -5,6 +5,7 @@ failure is read from the traceback's frames.
 """
 
 import ast
+import warnings
 
 from quadrants.lang import exception as ex
 
@@ -21,6 +22,38 @@ def innermost(tb) -> ast.AST | None:
             found = node
         tb = tb.tb_next
     return found
+
+
+class Place:
+    """Where a syntax node stands in its source, without the node."""
+
+    __slots__ = ("col_offset", "end_col_offset", "end_lineno", "lineno")
+
+    def __init__(self, lineno, col_offset, end_lineno, end_col_offset):
+        self.lineno, self.col_offset = lineno, col_offset
+        self.end_lineno, self.end_col_offset = end_lineno, end_col_offset
+
+
+def trail(w, node) -> list:
+    """(source, place) of a node behind those of the inlined calls that led there."""
+    out = []
+    for k, (source, _) in enumerate(w.frames):
+        at = w.frames[k + 1][1] if k + 1 < len(w.frames) else node
+        if at is not None:
+            end = getattr(at, "end_lineno", None), getattr(at, "end_col_offset", None)
+            out.append((source, Place(at.lineno, at.col_offset, *end)))
+    return out
+
+
+def shown(where) -> str:
+    """The text of a trail: file, line, source line and caret of each."""
+    return "".join(place(source, at) for source, at in where)
+
+
+def warn(w, text, node):
+    """A SyntaxWarning at a node; noted, so that a kernel that comes from the cache gives it too."""
+    w.rec.warned.append((w.source, node.lineno, text))
+    warnings.warn_explicit(text, SyntaxWarning, w.source.file, w.source.line(node))
 
 
 def place(source, node) -> str:

@@ -61,6 +61,7 @@ def static_assert_(w, node):
 
 def static_print_(w, node):
     args, kwargs = arguments(w, node)
+    w.rec.cannot("qd.static_print is for a person who watches the compile")
     print(*[describe(w, a) if type(a) is Value or type(a) in MATRICES else a for a in args], **kwargs)
 
 

@@ -4,10 +4,10 @@ here.
 """
 
 import ast
-import warnings
 
 from quadrants._native import Value
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.frontend import errors
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.exprs import iterate
@@ -255,12 +255,8 @@ def _unroll(w, node, it):
     items = iterate(w, ev(w, it), "static loop")
     limit = w.options.get("unrolling_limit", 32)
     if limit and len(items) > limit:
-        warnings.warn_explicit(
-            f"You are unrolling more than {limit} iterations, so the compile time may be extremely long.",
-            SyntaxWarning,
-            w.source.file,
-            w.source.line(node),
-        )
+        text = f"You are unrolling more than {limit} iterations, so the compile time may be extremely long."
+        errors.warn(w, text, node)
     w.loops.append(Frame(True, runtime=w.runtime))
     for item in items:
         mark = len(w.undo)

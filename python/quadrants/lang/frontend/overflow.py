@@ -6,6 +6,7 @@ The checked operations stand in for the builder's in the walker's tables, so oth
 import ast
 import sys
 
+from quadrants.lang.frontend import errors
 from quadrants.lang.frontend.reports import Site
 
 _WORDS = {"add": "Addition", "sub": "Subtraction", "mul": "Multiplication", "shl": "Shift left"}
@@ -35,10 +36,9 @@ def _say(w, name, bad):
         found = frame.f_locals.get("node")
         node = found if isinstance(found, ast.AST) and hasattr(found, "lineno") else None
         frame = frame.f_back
-    text = f"{_WORDS[name]} overflow detected in {w.position(node)}"
     b = w.b
     b.when(bad)
-    b.report(w.add_site(Site(False, [text])), False, [])
+    b.report(w.add_site(Site(False, [f"{_WORDS[name]} overflow detected in "], errors.trail(w, node))), False, [])
     b.end()
 
 

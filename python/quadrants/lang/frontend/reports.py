@@ -6,6 +6,7 @@ import struct
 
 from quadrants._native import Value, Var
 from quadrants.lang.exception import QuadrantsAssertionError, QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.forms import plain
 from quadrants.lang.frontend import errors
 from quadrants.lang.values import MATRICES, SCALARS, dtype_of, element, load
 
@@ -15,8 +16,8 @@ class Site:
 
     __slots__ = ("failure", "pieces", "where")
 
-    def __init__(self, failure, pieces, where=""):
-        self.failure, self.pieces, self.where = failure, pieces, where
+    def __init__(self, failure, pieces, where=()):
+        self.failure, self.pieces, self.where = failure, pieces, where  # where: of errors.trail
 
     def render(self, words) -> str:
         out, k = [], 0
@@ -97,7 +98,7 @@ def bounds(w, acc, index, node):
 def fail(w, ok, pieces, values, node):
     """Reports a failure where `ok` does not hold."""
     b = w.b
-    site = w.add_site(Site(True, pieces, w.position(node)))
+    site = w.add_site(Site(True, pieces, errors.trail(w, node)))
     b.when(b.logical_not(ok))
     b.report(site, True, widen(w, values))
     b.end()
@@ -127,6 +128,8 @@ def pieces_of(w, value, spec=""):
             pieces += [", "] * (k > 0) + p
             scalars += s
         return pieces + ["]" if kind is list else ")"], scalars
+    if not plain(value):
+        w.rec.cannot(f"it prints an object of type {kind.__name__}, whose text may differ from process to process")
     return [str(getattr(value, "obj", None) or value)], []
 
 
@@ -208,16 +211,6 @@ def emit_print(w, args, sep, end):
     w.b.report(w.add_site(Site(False, pieces)), False, widen(w, values))
 
 
-def position(w, node) -> str:
-    """`File …, line …` of a node with the chain of inlined calls in front."""
-    text = ""
-    for k, (source, _) in enumerate(w.frames):
-        where = w.frames[k + 1][1] if k + 1 < len(w.frames) else node
-        if where is not None:
-            text += errors.place(source, where)
-    return text
-
-
 def deliver(sites, kernel_name, reports):
     """Prints what was printed and raises the first failure. `reports`: (site, task, iteration, values) in order."""
     failure = None
@@ -226,10 +219,10 @@ def deliver(sites, kernel_name, reports):
         if s.failure:
             failure = failure or (s, values)
         else:
-            print(s.render(values), end="", flush=True)
+            print(s.render(values) + errors.shown(s.where), end="", flush=True)
     if failure is not None:
         s, values = failure
-        raise QuadrantsAssertionError(f"(kernel={kernel_name}) {s.render(values)}\n{s.where}")
+        raise QuadrantsAssertionError(f"(kernel={kernel_name}) {s.render(values)}\n{errors.shown(s.where)}")
 
 
 __all__ = ["Site", "Text", "Value", "bounds", "deliver", "emit_print", "fail", "formatted", "percent", "pieces_of"]

@@ -8,18 +8,19 @@ the first line of that text; `Source.line` maps them back to the file.
 import ast
 import linecache
 
+from quadrants import _native
 from quadrants.lang.exception import QuadrantsSyntaxError
 
 
 class Source:
     """Text and syntax tree of one function, with what a scan of its statements tells about its names."""
 
-    __slots__ = ("_tree", "file", "first", "forced", "indent", "lines", "missing", "name", "stores")
+    __slots__ = ("_digest", "_tree", "file", "first", "forced", "indent", "lines", "missing", "name", "stores")
 
     def __init__(self, fn):
         code = fn.__code__
         self.file, self.first, self.name = code.co_filename, code.co_firstlineno, fn.__name__
-        self._tree = None
+        self._tree = self._digest = None
         self.stores = None
         self.forced = set()
         self.missing = ""
@@ -61,6 +62,15 @@ class Source:
                 "written with `def` can be kernels or helpers."
             )
         return node
+
+    def digest(self) -> str:
+        """Digest of the text as it was when the function was decorated; where it stands does not count."""
+        if self._digest is None:
+            end = len(self.lines)
+            while end and self.lines[end - 1].lstrip()[:1] in ("", "#"):  # what follows the function isn't part of it
+                end -= 1
+            self._digest = _native.digest("".join(self.lines[:end]).encode(errors="surrogatepass")).hex()
+        return self._digest
 
     def line(self, node: ast.AST) -> int:
         """Line of a node in its file, from 1."""

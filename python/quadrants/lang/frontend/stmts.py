@@ -10,7 +10,7 @@ from quadrants.lang.exception import (
     QuadrantsSyntaxError,
     QuadrantsTypeError,
 )
-from quadrants.lang.frontend import access, matrices, reports
+from quadrants.lang.frontend import access, errors, matrices, reports
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.table import STMT, NeedVariable, ev, ref, run
@@ -393,7 +393,7 @@ def assert_(w, node):
     if type(cond) is bool:
         cond = w.b.const(cond)
     b = w.b
-    site = w.add_site(reports.Site(True, pieces, w.position(node)))
+    site = w.add_site(reports.Site(True, pieces, errors.trail(w, node)))
     b.when(b.logical_not(cond))
     b.report(site, True, reports.widen(w, values))
     if w.labels:

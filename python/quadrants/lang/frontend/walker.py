@@ -189,9 +189,6 @@ class Walker:
         self.sites.append(site)
         return len(self.sites) - 1
 
-    def position(self, node):
-        return reports.position(self, node)
-
     # ------------------------------------------------------------------------------------------------------- numbers
     def known(self, x):
         """The Python number of a scalar when it is known now, else None."""
