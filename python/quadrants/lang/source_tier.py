@@ -55,6 +55,7 @@ def active(runtime: Any, context: Any) -> bool:
     options = runtime.options
     return bool(
         options["src_ll_cache"]
+        and hasattr(context, "recall")
         and options["offline_cache"]
         and not options["print_ir"]
         and not config.switched_on("QD_DUMP_IR")
