@@ -112,7 +112,8 @@ PyObject *scalar_param(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     const DT t = dtype_arg(args[0]);
     const uint32_t p = s.lang.b.param({QD_PARAM_SCALAR, info(t).type, 0, 0, 0}, std::string(text(args[1])));
     s.param_types.push_back(t);
-    return new_value(s, {s.lang.b.emit(Op::arg, info(t).type, {p, 0, 0}), t});
+    s.lang.b.emit(Op::arg, info(t).type, {p, 0, 0});  // its usual place; new_param_value emits it again elsewhere
+    return new_param_value(s, p, -1, t);
   });
 }
 
@@ -143,7 +144,7 @@ PyObject *shape(PyObject *self, PyObject *const *args, Py_ssize_t n) {
       raise("TypeError", std::string("shape: expected i32 or i64, found ") + info(t).name);
     if (axis < 0 || axis >= s.lang.b.unit().params[p].rank)
       raise("ValueError", "shape: no axis " + std::to_string(axis));
-    return new_value(s, {s.lang.b.emit(Op::shape, info(t).type, {p, uint32_t(axis), 0}), t});
+    return new_param_value(s, p, int(axis), t);
   });
 }
 

@@ -68,9 +68,9 @@ PyObject *add(PyObject *o, PyObject *args, PyObject *kwargs) {
     const ExecutableHandle &handle = executable_handle(executable);
     auto s = std::make_unique<Specialisation>();
     s->plan = make_plan(arg_list, word_list, handle.executable->n_words());
-    if (Py_ssize_t(s->plan.args.size()) != self(o)->n_params)
+    if (Py_ssize_t(s->plan.n_params) != self(o)->n_params)
       raise("ValueError", "add: expected a plan for " + std::to_string(self(o)->n_params) + " parameters, found " +
-                              std::to_string(s->plan.args.size()));
+                              std::to_string(s->plan.n_params));
     s->executable_object = Ref::share(executable);
     s->executable = handle.executable.get();
     s->guards = Ref::share(guards);

@@ -42,11 +42,6 @@ class Words {
   std::unique_ptr<uint64_t[]> heap_;
 };
 
-struct WithoutGil {
-  PyThreadState *state = PyEval_SaveThread();
-  ~WithoutGil() { PyEval_RestoreThread(state); }
-};
-
 PyObject *result_of(Specialisation &s) {
   if (!s.result) return Py_NewRef(Py_None);
   const ExecutableHandle &h = executable_handle(s.executable_object.get());
@@ -104,11 +99,13 @@ std::string kernel_name(KernelObject *k) {
   return name && PyUnicode_Check(name) ? std::string(text(name)) : "kernel";
 }
 
-[[noreturn]] void refuse(KernelObject *k, const Plan &p, int position, PyObject *arg) {
+[[noreturn]] void refuse(KernelObject *k, const Plan &p, int misfit, PyObject *const *args) {
+  const int position = parameter_of(p, misfit);
+  PyObject *arg = args[position];
   const std::string name(text(PyTuple_GET_ITEM(k->names, position)));
   raise("QuadrantsRuntimeTypeError", "Argument (" + std::to_string(position) + ",) (type=" + type_name(arg) +
                                          ") cannot be converted into required type " +
-                                         expected_type(p.args[size_t(position)]) + " (parameter '" + name +
+                                         expected_type(p.args[size_t(misfit)]) + " (parameter '" + name +
                                          "' of kernel '" + kernel_name(k) + "')");
 }
 
@@ -137,13 +134,13 @@ PyObject *call_new(KernelObject *k, PyObject *const *args, Py_ssize_t n, PyObjec
     raise("QuadrantsRuntimeError", "specialise gave no specialisation number " + std::to_string(index));
   Specialisation *s = (*k->list)[size_t(index)];
   const InUse in_use(s);
-  if (PyTuple_GET_SIZE(positional.get()) != Py_ssize_t(s->plan.args.size()))
+  if (PyTuple_GET_SIZE(positional.get()) != Py_ssize_t(s->plan.n_params))
     raise("QuadrantsRuntimeError", "specialise accepted " + std::to_string(PyTuple_GET_SIZE(positional.get())) +
-                                       " arguments for " + std::to_string(s->plan.args.size()) + " parameters");
+                                       " arguments for " + std::to_string(s->plan.n_params) + " parameters");
   Words words(s->plan.image.size());
   PyObject *const *items = &PyTuple_GET_ITEM(positional.get(), 0);
   const int misfit = pack(s->plan, items, words.data());
-  if (misfit >= 0) refuse(k, s->plan, misfit, items[misfit]);
+  if (misfit >= 0) refuse(k, s->plan, misfit, items);
   k->last = s;
   return launch(*s, words.data());
 }

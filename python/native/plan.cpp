@@ -131,6 +131,57 @@ bool fixed_fits(const ArgPlan &a, PyObject *o) {
   return a.by_value ? same_value(a.object->get().get(), o) : a.object->is(o);
 }
 
+bool is_instance(const ArgPlan &a, PyObject *o) { return a.object->is(reinterpret_cast<PyObject *>(Py_TYPE(o))); }
+
+// Member of an object: a new reference, null without an error when there is none.
+Ref member(PyObject *owner, PyObject *name) {
+  if (PyDict_CheckExact(owner)) {
+    PyObject *item = PyDict_GetItemWithError(owner, name);
+    if (!item) return PyErr_Clear(), Ref();
+    return Ref::share(item);
+  }
+  Ref found = Ref::take(PyObject_GetAttr(owner, name));
+  if (!found) PyErr_Clear();
+  return found;
+}
+
+// The objects that a plan looks at: arguments, which the caller holds, and their members, held here.
+class Objects {
+ public:
+  Objects(PyObject *const *args, size_t n_params, size_t n)
+      : args_(args), n_params_(n_params), heap_(n - n_params > on_stack ? new Ref[n - n_params] : nullptr) {}
+  PyObject *operator[](size_t i) const { return i < n_params_ ? args_[i] : members()[i - n_params_].get(); }
+  bool take(size_t i, PyObject *owner, PyObject *name) {
+    Ref found = member(owner, name);
+    if (!found) return false;
+    members()[i - n_params_] = std::move(found);
+    return true;
+  }
+
+ private:
+  static constexpr size_t on_stack = 48;
+  Ref *members() const { return heap_ ? heap_.get() : stack_; }
+
+  PyObject *const *args_;
+  size_t n_params_;
+  std::unique_ptr<Ref[]> heap_;
+  mutable Ref stack_[on_stack];
+};
+
+ArgPlan parse_arg(PyObject *entry);
+
+ArgPlan parse_member(PyObject *entry) {
+  if (PyTuple_GET_SIZE(entry) != 4) raise("TypeError", "a member is (\"member\", owner, name, plan)");
+  const int64_t owner = int_arg(PyTuple_GET_ITEM(entry, 1), "owner");
+  ArgPlan a = parse_arg(PyTuple_GET_ITEM(entry, 3));
+  if (a.owner >= 0) raise("ValueError", "the plan of a member cannot be a member itself");
+  a.owner = int32_t(owner);
+  PyObject *name = PyTuple_GET_ITEM(entry, 2);
+  if (!PyUnicode_Check(name)) raise("TypeError", "the name of a member is text, found " + type_name(name));
+  a.name = Ref::share(name);
+  return a;
+}
+
 ArgPlan parse_arg(PyObject *entry) {
   if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) < 2)
     raise("TypeError", "an argument plan is a tuple (kind, ...), found " + type_name(entry));
@@ -151,8 +202,17 @@ ArgPlan parse_arg(PyObject *entry) {
     a.tag = ArgPlan::fixed;
     a.by_value = PyLong_Check(what) || PyFloat_Check(what) || PyUnicode_Check(what);
     a.object = std::make_unique<Watched>(what);
+  } else if (tag == "member") {
+    return parse_member(entry);
+  } else if (tag == "instance") {
+    a.tag = ArgPlan::instance;
+    a.object = std::make_unique<Watched>(what);
+  } else if (tag == "mapping" || tag == "same") {
+    a.tag = tag == "same" ? ArgPlan::same : ArgPlan::mapping;
+    a.size = uint32_t(int_arg(what, "number"));
   } else {
-    raise("ValueError", "no argument plan '" + std::string(tag) + "': expected scalar, scalars, array or template");
+    raise("ValueError", "no argument plan '" + std::string(tag) +
+                            "': expected scalar, scalars, array, template, member, instance, mapping or same");
   }
   return a;
 }
@@ -171,7 +231,15 @@ size_t parts_of(const ArgPlan &a) {
 Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words) {
   Plan p;
   const Items arg_list = items_of(args, "args"), word_list = items_of(words, "words");
-  for (PyObject *entry : arg_list.items) p.args.push_back(parse_arg(entry));
+  for (PyObject *entry : arg_list.items) {
+    p.args.push_back(parse_arg(entry));
+    const ArgPlan &a = p.args.back();
+    const size_t number = p.args.size() - 1;
+    if (a.owner < 0 && p.n_params == number) ++p.n_params;
+    if ((a.owner < 0) != (p.n_params == number + 1) || a.owner >= int64_t(number) ||
+        (a.tag == ArgPlan::same && a.size >= number))
+      raise("ValueError", "argument plan " + std::to_string(number) + ": parameters come first, owners before members");
+  }
   if (word_list.items.size() + QD_ARG_FIRST != n_words)
     raise("ValueError", "the kernel takes " + std::to_string(n_words) + " words, of which " +
                             std::to_string(QD_ARG_FIRST) + " are ours; found " +
@@ -206,25 +274,50 @@ Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words) {
   return p;
 }
 
-int pack(const Plan &p, PyObject *const *args, uint64_t *words) {
-  std::memcpy(words, p.image.data(), p.image.size() * sizeof(uint64_t));
+namespace {
+
+bool pack_one(const Plan &p, size_t i, PyObject *o, const Objects *objects, uint64_t *words) {
+  const ArgPlan &a = p.args[i];
+  switch (a.tag) {
+    case ArgPlan::scalar: {
+      uint64_t word;
+      if (!pack_number(o, a.dtype, word)) return false;
+      for (uint32_t k = 0; k < a.count; ++k) words[p.targets[a.first + k].word] = word;
+      return true;
+    }
+    case ArgPlan::scalars: return pack_scalars(o, p, a, words);
+    case ArgPlan::array: return pack_array(o, p, a, words);
+    case ArgPlan::fixed: return fixed_fits(a, o);
+    case ArgPlan::instance: return is_instance(a, o);
+    case ArgPlan::mapping: return PyDict_CheckExact(o) && PyDict_GET_SIZE(o) == Py_ssize_t(a.size);
+    case ArgPlan::same: return objects && (*objects)[a.size] == o;
+  }
+  return false;
+}
+
+int pack_members(const Plan &p, PyObject *const *args, uint64_t *words) {
+  Objects objects(args, p.n_params, p.args.size());
   for (size_t i = 0; i < p.args.size(); ++i) {
     const ArgPlan &a = p.args[i];
-    bool fits = true;
-    switch (a.tag) {
-      case ArgPlan::scalar: {
-        uint64_t word;
-        fits = pack_number(args[i], a.dtype, word);
-        for (uint32_t k = 0; fits && k < a.count; ++k) words[p.targets[a.first + k].word] = word;
-        break;
-      }
-      case ArgPlan::scalars: fits = pack_scalars(args[i], p, a, words); break;
-      case ArgPlan::array: fits = pack_array(args[i], p, a, words); break;
-      case ArgPlan::fixed: fits = fixed_fits(a, args[i]); break;
-    }
-    if (!fits) return int(i);
+    if (a.owner >= 0 && !objects.take(i, objects[size_t(a.owner)], a.name.get())) return int(i);
+    if (!pack_one(p, i, objects[i], &objects, words)) return int(i);
   }
   return -1;
+}
+
+}  // namespace
+
+int pack(const Plan &p, PyObject *const *args, uint64_t *words) {
+  std::memcpy(words, p.image.data(), p.image.size() * sizeof(uint64_t));
+  if (p.n_params != p.args.size()) return pack_members(p, args, words);
+  for (size_t i = 0; i < p.args.size(); ++i)
+    if (!pack_one(p, i, args[i], nullptr, words)) return int(i);
+  return -1;
+}
+
+int parameter_of(const Plan &p, int arg) {
+  while (p.args[size_t(arg)].owner >= 0) arg = p.args[size_t(arg)].owner;
+  return arg;
 }
 
 std::string expected_type(const ArgPlan &a) {
@@ -232,6 +325,7 @@ std::string expected_type(const ArgPlan &a) {
     case ArgPlan::scalar: return info(a.dtype).name;
     case ArgPlan::scalars: return "a vector or matrix of " + std::to_string(a.dtypes.size()) + " numbers";
     case ArgPlan::array: return "an array of the kind that this call was specialised for";
+    case ArgPlan::instance: return "an object of the class and members that this call was specialised for";
     default: return "the template argument that this call was specialised for";
   }
 }

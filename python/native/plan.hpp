@@ -16,18 +16,25 @@ struct Target {
   uint32_t part, word;
 };
 
+// How one argument, or a member of one, is checked and taken apart. Members stand behind the parameters, each behind
+// its owner: `owner` is its number, and the member is the owner's attribute `name` (or the item, when the owner is a
+// dict).
 struct ArgPlan {
-  enum Tag : uint8_t { scalar, scalars, array, fixed } tag = scalar;
+  enum Tag : uint8_t { scalar, scalars, array, fixed, instance, mapping, same } tag = scalar;
   DT dtype = DT::i32;               // scalar
   uint64_t kind = 0;                // array
   std::vector<DT> dtypes;           // scalars
-  std::unique_ptr<Watched> object;  // fixed: a template argument
+  std::unique_ptr<Watched> object;  // fixed: a template argument; instance: the exact class
   bool by_value = false;            // fixed: number or string
-  uint32_t first = 0, count = 0;    // its targets
+  uint32_t size = 0;                // mapping: a dict of so many items; same: the object is that of argument `size`
+  int32_t owner = -1;               // of a member
+  Ref name;
+  uint32_t first = 0, count = 0;  // its targets
 };
 
 struct Plan {
   std::vector<ArgPlan> args;
+  uint32_t n_params = 0;  // arguments that are no members; they come first
   std::vector<Target> targets;
   std::vector<uint64_t> image;  // words with what is known beforehand
   std::vector<Ref> buffers;     // whose addresses are in `image`
@@ -36,11 +43,13 @@ struct Plan {
 // From the lists of KernelObject.add. `n_words` is what the executable expects.
 Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words);
 
-// Copies the image and fills the arguments in. Returns the position of the first argument that doesn't fit, or -1. Sets
-// no error.
+// Copies the image and fills the arguments in. Returns the number of the first argument or member that doesn't fit, or
+// -1. Sets no error.
 int pack(const Plan &p, PyObject *const *args, uint64_t *words);
 // The type that an argument should have had: "i32", "vector of 3 numbers", ...
 std::string expected_type(const ArgPlan &a);
+// The parameter that a member belongs to.
+int parameter_of(const Plan &p, int arg);
 bool template_dead(const Plan &p);
 int visit_plan(const Plan &p, visitproc visit, void *arg);
 

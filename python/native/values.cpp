@@ -89,6 +89,9 @@ bool is_numpy_bool(PyObject *o) {
   return name == "numpy.bool" || name == "numpy.bool_";
 }
 
+// The mark of the kernel itself, whatever function is open: parameters are shared by all functions.
+uint32_t kernel_owner(const BuilderState &s) { return s.open.empty() ? s.owner : s.open.front().second; }
+
 }  // namespace
 
 PyObject *new_value(const BuilderState &s, Typed x) {
@@ -99,6 +102,13 @@ PyObject *new_value(const BuilderState &s, Typed x) {
   o->owner = s.owner;
   o->size = 0;
   return reinterpret_cast<PyObject *>(o);
+}
+
+PyObject *new_param_value(const BuilderState &s, uint32_t param, int axis, DT t) {
+  PyObject *o = new_value(s, {param, t});
+  self(o)->owner = kernel_owner(s);
+  self(o)->size = uint32_t(axis + 2);
+  return o;
 }
 
 Typed number(BuilderState &s, PyObject *o, bool has_type, DT t) {
@@ -127,8 +137,13 @@ Typed operand(BuilderState &s, PyObject *o) {
   const bool is_value = Py_TYPE(o) == types.value;
   if (!is_value && Py_TYPE(o) != types.var) return number(s, o, false, DT::i32);
   const RecordObject *r = self(o);
-  if (r->owner != s.owner)
+  const bool is_param = is_value && r->size;
+  if (r->owner != (is_param ? kernel_owner(s) : s.owner))
     raise("QuadrantsCompilationError", "this value belongs to another kernel or function and can't be used here");
+  if (is_param) {
+    const auto op = r->size == 1 ? ir::Op::arg : ir::Op::shape;
+    return {s.lang.b.emit(op, info(r->t).type, {r->v, r->size == 1 ? 0 : r->size - 2, 0}), r->t};
+  }
   if (is_value) return {r->v, r->t};
   ++s.effects;
   return {s.lang.b.emit(ir::Op::get, info(r->t).type, {r->v, 0, 0}), r->t};

@@ -17,7 +17,7 @@ struct DTypeObject {
 struct RecordObject {
   PyObject_HEAD ir::Val v;
   uint32_t owner;
-  uint32_t size;  // LocalArray: elements
+  uint32_t size;  // LocalArray: elements. Value: 0, or 1 for parameter `v`, 2 + axis for its extent (new_param_value)
   DT t;
 };
 
@@ -48,6 +48,9 @@ PyObject *dtype_object(DT t);  // borrowed
 DT dtype_arg(PyObject *o);     // TypeError when it is none
 
 PyObject *new_value(const BuilderState &, Typed);
+// A parameter (axis -1) or an extent of one. It is emitted where it is used, so it may be used in any region and
+// function, wherever it was first asked for.
+PyObject *new_param_value(const BuilderState &, uint32_t param, int axis, DT);
 Typed operand(BuilderState &, PyObject *o);                      // Value, Var (read now), number
 Typed number(BuilderState &, PyObject *o, bool has_type, DT t);  // a literal, range-checked
 BuilderState &state(PyObject *builder);                          // QuadrantsRuntimeError when it was compiled already

@@ -162,6 +162,10 @@ class NdarrayBase:
 #   ("scalars", [DataType, ...])    a vector or matrix, flattened
 #   ("array", kind: int, [buffer params])  ndarray or NumPy array of that kind id; words: address, extents
 #   ("template", object)            compared by identity (numbers and strings by type and value); no words
+#   ("instance", cls)               the exact class of an object; no words. ("mapping", n): a dict of n items
+# After the parameters come members, each after its owner:
+#   ("member", owner, name, plan)   attribute (item, of a dict) of argument number `owner`, itself planned as above
+#   ("same", number)                (as a plan of a member) the very object of argument `number`
 # `words` has one entry per argument word (an array: its address, part 0, extents, parts 1 and up, and after them, where wanted,
 # the address of its gradients): ("arg", parameter index, part) | ("buffer", Buffer) bound now.
 class KernelObject:
