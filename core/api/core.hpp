@@ -122,5 +122,6 @@ int log_level();
 void log_line(int level, const std::string &message);
 
 std::string core_build_id();
+std::string digest(std::string_view bytes);  // 32 bytes, BLAKE2b: the digest of the cache's keys
 
 }  // namespace qd

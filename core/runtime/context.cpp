@@ -154,6 +154,8 @@ PluginReport refusal_of(const plugin::Library &library, const Error &e) {
 
 }  // namespace
 
+std::string digest(std::string_view bytes) { return std::string(cache::digest_of(bytes).view()); }
+
 std::shared_ptr<Context> Context::open(const ContextConfig &config) {
   std::vector<PluginReport> chain;
   for (const std::string &arch : config.archs) {

@@ -11,7 +11,6 @@
 #include <optional>
 #include <thread>
 
-#include "cache/digest.hpp"
 #include "runtime.hpp"
 #include "values.hpp"
 
@@ -306,8 +305,8 @@ void init_runtime(nb::module_ &m) {
     log_line(std::max(1, level_number(level)), message);
   });
   m.def("digest", [](const nb::bytes &b) {
-    const cache::Digest d = cache::digest_of(view_of(b));
-    return nb::bytes(d.view().data(), d.view().size());
+    const std::string d = digest(view_of(b));
+    return nb::bytes(d.data(), d.size());
   });
   m.attr("__build_id__") = core_build_id();
   interrupted_launch();

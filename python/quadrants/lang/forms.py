@@ -131,7 +131,14 @@ def _builtin(forms, x):
 
 def _func(forms, x):
     forms.numbers.setdefault(id(x.fn), forms.numbers[id(x)])  # names are read from the Python function
-    return ["function", x.__qualname__, x.source.digest(), x.pyfunc, x.requires_top_level, signature(forms, x.signature)]
+    return [
+        "function",
+        x.__qualname__,
+        x.source.digest(),
+        x.pyfunc,
+        x.requires_top_level,
+        signature(forms, x.signature),
+    ]
 
 
 def signature(forms: Forms, s: Any) -> list[Any]:
@@ -159,7 +166,14 @@ def _field(forms, x):
 def _ndarray(forms, x):
     grad = getattr(x, "grad", None)
     memory = forms.buffer(x.buffer)
-    return ["ndarray", x.dtype.name, list(x.shape), list(x.element_shape), memory, None if grad is None else forms.of(grad)]
+    return [
+        "ndarray",
+        x.dtype.name,
+        list(x.shape),
+        list(x.element_shape),
+        memory,
+        None if grad is None else forms.of(grad),
+    ]
 
 
 def _matrix(forms, x):
@@ -220,7 +234,13 @@ def _maker_for(kind):
     from quadrants.lang.matrix import Matrix
     from quadrants.lang.ndarray import Ndarray
 
-    for base, maker in ((Field, _field), (Ndarray, _ndarray), (Matrix, _matrix), (enum.Enum, _enum), (np.generic, _scalar)):
+    for base, maker in (
+        (Field, _field),
+        (Ndarray, _ndarray),
+        (Matrix, _matrix),
+        (enum.Enum, _enum),
+        (np.generic, _scalar),
+    ):
         if issubclass(kind, base):
             return maker
     where = kind.__module__.split(".", 1)[0]
@@ -228,7 +248,10 @@ def _maker_for(kind):
         return _class if issubclass(kind, type) else _module
     if where in ("quadrants", "builtins", "numpy"):
         return _none
-    if any(name in base.__dict__ for base in kind.__mro__[:-1] for name in _TELLING) or kind.__getattribute__ is not object.__getattribute__:
+    if (
+        any(name in base.__dict__ for base in kind.__mro__[:-1] for name in _TELLING)
+        or kind.__getattribute__ is not object.__getattribute__
+    ):
         return _none
     if kind.__eq__ is not object.__eq__:
         return _dataclass if is_dataclass(kind) else _none

@@ -11,6 +11,7 @@ import time
 from quadrants._native import KernelObject
 from quadrants.lang import impl, source_tier
 from quadrants.lang.exception import QuadrantsRuntimeError, QuadrantsSyntaxError, not_supported_yet
+from quadrants.lang.frontend import arguments, results
 from quadrants.lang.frontend.signature import Signature
 from quadrants.lang.frontend.source import Source
 
@@ -71,20 +72,18 @@ class Kernel:
     def specialise(self, args: tuple, kwargs: dict) -> tuple[int, list]:
         """Compiles the kernel for these arguments and adds the specialisation: its index in the callable, and the
         arguments in the order of parameters."""
-        from quadrants.lang.frontend import driver
-
         runtime = impl.get_runtime()
         context = runtime.require_context()
         if kwargs.pop("qd_stream", None) is not None:
             raise not_supported_yet("qd_stream")
         values = self.signature.bind(args, kwargs)
-        if driver.needs_copies(self, values):
+        if arguments.needs_copies(self, values):
+            from quadrants.lang.frontend import driver
+
             return driver.call_with_copies(self, values)
         return self._compile(values, runtime, context), values
 
     def _compile(self, values, runtime, context) -> int:
-        from quadrants.lang.frontend import driver
-
         began = time.perf_counter()
         impl.materialize()
         key, found = self._source_tier(values, runtime, context)
@@ -92,6 +91,8 @@ class Kernel:
             observed = found.executable.observations
             in_core = sum(observed[phase] for phase in ("passes_ms", "codegen_ms", "finish_ms", "load_ms"))
             return self._add(found.executable, found, runtime, (time.perf_counter() - began) * 1e3 - in_core)
+        from quadrants.lang.frontend import driver  # late: a hit needs nothing of it
+
         walk = driver.walk(self, values, runtime)
         if runtime.options.get("print_ir"):
             print(walk.builder.text(), flush=True)
@@ -130,14 +131,12 @@ class Kernel:
 
     def _add(self, executable, walk, runtime, frontend_ms) -> int:
         """Makes an executable a specialisation of the callable; its index."""
-        from quadrants.lang.frontend import driver
-
         seen = executable.observations
         self.per_offload_cache_observations.record(seen)
         impl.record_compile(self.name, frontend_ms, seen)
         runtime.kernels.add(self.callable)
         return self.callable.add(
-            executable, walk.args, walk.words, walk.guards, walk.result, driver.reporter(self.name, walk.sites)
+            executable, walk.args, walk.words, walk.guards, walk.result, results.reporter(self.name, walk.sites)
         )
 
     def __repr__(self):

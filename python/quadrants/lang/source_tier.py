@@ -18,8 +18,13 @@ from quadrants import _native
 from quadrants.lang import config
 from quadrants.lang.forms import Forms, NoForm
 from quadrants.lang.forms import signature as signature_form
+from quadrants.lang.frontend import arguments, errors, reports, results
+from quadrants.lang.frontend.arguments import is_template
 from quadrants.lang.func import Func
 from quadrants.lang.guards import Recorder
+from quadrants.lang.util import cook_dtype
+from quadrants.types.annotations import NdarrayType
+from quadrants.types.compound import MatrixType
 
 VERSION = 1  # of what is stored here
 LISTS = 8  # lists of names kept for a kernel: they differ where what is read depends on what was read
@@ -90,12 +95,7 @@ class Key:
 
 def _argument(kernel, k, name, annotation, value):
     """What the front end knows of an argument before it walks; compile-time arguments come with the values read."""
-    from quadrants.lang.frontend import calls, driver
-    from quadrants.lang.util import cook_dtype
-    from quadrants.types.annotations import NdarrayType
-    from quadrants.types.compound import MatrixType
-
-    if annotation is None or calls.is_template(annotation):
+    if annotation is None or is_template(annotation):
         return "template"
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
         found = _native.array_kind(value)
@@ -103,11 +103,11 @@ def _argument(kernel, k, name, annotation, value):
             raise NoForm(f'argument "{name}" is no array')
         kind, d = found
         one = NdarrayType() if annotation is NdarrayType else annotation
-        wanted = driver._expected_element(one)[1]
+        wanted = arguments.expected_element(one)[1]
         dims = one.element_dim or len(wanted or ())
         return ["array", kind, list(d["shape"])[-dims:] if dims and d["source"] != "nd" else None]
     if isinstance(annotation, _native.DataType) or annotation in (int, float, bool):
-        driver._check_number(kernel, k, name, cook_dtype(annotation), value)
+        arguments.check_number(kernel, k, name, cook_dtype(annotation), value)
         return "number"
     if isinstance(annotation, MatrixType):
         return "matrix"
@@ -123,13 +123,11 @@ class Found:
 
 def read_again(kernel: Any, values: Any, steps: Any) -> Recorder | None:
     """Reads what an earlier walk read; None when something isn't there any more."""
-    from quadrants.lang.frontend import calls, driver
-
     rec = Recorder()
     types = kernel.signature.types
-    rec.begin(kernel.func, driver.owners(types, values))
+    rec.begin(kernel.func, arguments.owners(types, values))
     for annotation, value in zip(types, values):
-        if annotation is not None and calls.is_template(annotation):
+        if annotation is not None and is_template(annotation):
             rec._content(value)
     try:
         for kind, number, name in steps:
@@ -178,8 +176,6 @@ def load(kernel: Any, values: Any, context: Any, key: Key, seen: Any) -> Found |
 
 
 def _unpack(out, meta, kernel, values, rec):
-    from quadrants.lang.frontend import calls, driver, errors, reports
-
     def source(number):
         return kernel.source if number == 0 else rec.forms.objects[number].source
 
@@ -190,7 +186,7 @@ def _unpack(out, meta, kernel, values, rec):
     out.guards = rec.guards
     out.args = [_argument_plan(a, values[k]) for k, a in enumerate(meta["args"])]
     out.words = [("buffer", objects[word[1]].buffer) if word[0] == "buffer" else tuple(word) for word in meta["words"]]
-    out.result = driver.decoder(calls.resolve_types(kernel.signature.returns)) if meta["returns"] else None
+    out.result = results.decoder(results.resolve_types(kernel.signature.returns)) if meta["returns"] else None
     out.sites = [
         reports.Site(failure, [piece(p) for p in pieces], [(source(n), errors.Place(*at)) for n, *at in where])
         for failure, pieces, where in meta["sites"]

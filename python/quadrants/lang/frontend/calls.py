@@ -11,12 +11,13 @@ from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.forms import plain
 from quadrants.lang.frontend import errors, matrices, reports
 from quadrants.lang.frontend.access import Acc
-from quadrants.lang.frontend.signature import tuple_of
+from quadrants.lang.frontend.arguments import is_template
+from quadrants.lang.frontend.results import resolve_types
 from quadrants.lang.frontend.stmts import cast_result
 from quadrants.lang.frontend.table import EXPR, NeedVariable, ev, ref, run
 from quadrants.lang.func import BoundFunc, Func
 from quadrants.lang.values import MATRICES, PLACES, SCALARS, Big, Elem, Mat, Places, describe, load, variable
-from quadrants.types.annotations import NdarrayType, Template
+from quadrants.types.annotations import NdarrayType
 from quadrants.types.compound import MatrixType
 
 SPECIAL = {}  # function object -> handler(w, node): evaluates its own arguments
@@ -179,7 +180,20 @@ _QUIET = frozenset((
 
 
 # What the source tier knows to give equal results for equal arguments (`id` and `hash` don't).
-_REPEATABLE = (_QUIET - {id, hash, getattr, hasattr, type}) | {abs, min, max, sum, any, all, int, float, bool, pow, complex, slice}
+_REPEATABLE = (_QUIET - {id, hash, getattr, hasattr, type}) | {
+    abs,
+    min,
+    max,
+    sum,
+    any,
+    all,
+    int,
+    float,
+    bool,
+    pow,
+    complex,
+    slice,
+}
 
 
 def _repeatable(target, module, args, kwargs) -> bool:
@@ -194,7 +208,11 @@ def _repeatable(target, module, args, kwargs) -> bool:
         known = (
             isinstance(target, np.ufunc)
             or (root == "quadrants" and owner is None)
-            or (root in ("math", "numpy") and "random" not in module and (owner is None or isinstance(owner, types.ModuleType)))
+            or (
+                root in ("math", "numpy")
+                and "random" not in module
+                and (owner is None or isinstance(owner, types.ModuleType))
+            )
             or (isinstance(target, types.BuiltinMethodType) and plain(owner) and owner is not None)
         )
     return known and all(type(a) in _OURS or plain(a) for a in (*args, *kwargs.values()))
@@ -214,7 +232,12 @@ def call_python(w, node, target):
                 f"Did you mean to use `qd.{name}` instead of `{module.split('.')[0]}.{name}`?"
             )
         return w.wrap(target(*args, **kwargs))
-    if not w.static and module.split(".")[0] != "quadrants" and not isinstance(target, types.BuiltinMethodType) and target not in _QUIET:
+    if (
+        not w.static
+        and module.split(".")[0] != "quadrants"
+        and not isinstance(target, types.BuiltinMethodType)
+        and target not in _QUIET
+    ):
         errors.warn(
             w,
             f'Calling non-quadrants function "{getattr(target, "__name__", target)}". Scope inside the function is not '
@@ -261,20 +284,6 @@ def call_with_values(w, target, args):
     return call_target(w, ast.copy_location(node, w.source.tree), target)
 
 
-def resolve_types(t):
-    """Return annotations with `int`, `float`, `bool` as scalar types."""
-    if type(t) is tuple:
-        return tuple(resolve_types(p) for p in t)
-    if isinstance(t, (DataType, MatrixType)) or t is None:
-        return t
-    if t in (int, float, bool):
-        return matrices.cook_dtype(t)
-    parts = tuple_of(t)
-    if parts is not None:
-        return resolve_types(parts)
-    raise QuadrantsSyntaxError(f"Invalid return type annotation: {t!r}")
-
-
 def _bind(w, node, func, owner):
     """(name, value) of each parameter."""
     sig = func.signature
@@ -302,10 +311,6 @@ def _bind(w, node, func, owner):
         else:
             out.append((name, _argument(w, func, name, types_of[k], a)))
     return out
-
-
-def is_template(annotation):
-    return annotation is Template or isinstance(annotation, Template)
 
 
 def _argument(w, func, name, annotation, a):

@@ -4,7 +4,6 @@ A walk that learns that a name needs a variable (`NeedVariable`) starts again; e
 """
 
 import gc
-import struct
 
 import numpy as np
 
@@ -27,6 +26,8 @@ from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     stmts,
 )
 from quadrants.lang.frontend import walker as walker_module
+from quadrants.lang.frontend.arguments import check_number, column_major, expected_element, is_template, owners
+from quadrants.lang.frontend.results import decoder, resolve_types
 from quadrants.lang.frontend.table import NeedVariable, run
 from quadrants.lang.frontend.walker import Walker
 from quadrants.lang.util import cook_dtype
@@ -90,7 +91,7 @@ def _walk(w, kernel, values):
     for name, v in bound:
         w.declare(name, v)
     returns = kernel.signature.returns
-    w.return_type = None if returns is None else calls.resolve_types(returns)
+    w.return_type = None if returns is None else resolve_types(returns)
     run(w, tree.body)
     if w.return_type is not None and not w.returned:
         raise QuadrantsSyntaxError(f'Kernel "{kernel.name}" has a return type but does not have a return statement')
@@ -102,26 +103,7 @@ def _walk(w, kernel, values):
     return out
 
 
-def owners(annotations, values) -> list:
-    """The compile-time arguments of a call: templates, and the object of a method."""
-    return [v for t, v in zip(annotations, values) if t is None or calls.is_template(t)]
-
-
 # ----------------------------------------------------------------------------------------------- column-major arrays
-def _column_major(annotation, value):
-    return (
-        type(value) is np.ndarray
-        and value.flags.f_contiguous
-        and not value.flags.c_contiguous
-        and (annotation is NdarrayType or isinstance(annotation, NdarrayType))
-    )
-
-
-def needs_copies(kernel, values) -> bool:
-    """Whether an argument is a column-major NumPy array: the kernel then runs on row-major copies."""
-    return any(map(_column_major, kernel.signature.types, values))
-
-
 class _Copied:
     """Stands for all arguments of a call that ran on copies."""
 
@@ -132,7 +114,7 @@ _COPIED = _Copied()
 def call_with_copies(kernel, values):
     """Runs the call on row-major copies, copies back what isn't read-only, and answers with a specialisation that does
     nothing but hand the result over."""
-    copies = [np.ascontiguousarray(v) if _column_major(t, v) else v for t, v in zip(kernel.signature.types, values)]
+    copies = [np.ascontiguousarray(v) if column_major(t, v) else v for t, v in zip(kernel.signature.types, values)]
     result = kernel.callable(*copies)
     for v, c in zip(values, copies):
         if c is not v and v.flags.writeable:
@@ -163,13 +145,13 @@ def _hand_over(kernel, count) -> int:
 def _parameter(w, kernel, plan, k, name, annotation, value):
     if annotation is None:
         return _owner(plan, kernel, value)
-    if calls.is_template(annotation):
+    if is_template(annotation):
         return _template(w, kernel, plan, name, value)
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
         return _array(w, kernel, plan, k, name, annotation, value)
     if isinstance(annotation, DataType) or annotation in (int, float, bool):
         dtype = cook_dtype(annotation)
-        _check_number(kernel, k, name, dtype, value)
+        check_number(kernel, k, name, dtype, value)
         plan.append(("scalar", dtype))
         w.words.append(("arg", k, 0))
         return w.b.scalar_param(dtype, name)
@@ -179,18 +161,6 @@ def _parameter(w, kernel, plan, k, name, annotation, value):
         f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a "
         "vector or matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
     )
-
-
-def _check_number(kernel, k, name, dtype, value):
-    """The documented refusal before anything is compiled. What else a number may be is decided when it is packed."""
-    real = isinstance(value, (float, np.floating))
-    if (real and not dtype.is_real) or isinstance(value, (str, bytes, list, tuple, dict, np.ndarray)) or value is None:
-        if isinstance(value, np.ndarray) and value.ndim == 0:
-            return
-        raise QuadrantsRuntimeTypeError(
-            f"Argument ({k},) (type={type(value)}) cannot be converted into required type {dtype} "
-            f"(parameter '{name}' of kernel '{kernel.name}')"
-        )
 
 
 def _owner(plan, kernel, value):
@@ -244,7 +214,7 @@ def _array(w, kernel, plan, k, name, annotation, value):
         )
     if d["dtype"] is None:
         raise QuadrantsRuntimeTypeError(f"{where}: no element type of ours is {getattr(value, 'dtype', None)}")
-    dtype, element = _expected_element(annotation)
+    dtype, element = expected_element(annotation)
     if dtype is not None and dtype is not d["dtype"]:
         raise ValueError(
             f"Invalid value for argument {name} - required array has dtype={dtype}, but the argument has "
@@ -265,16 +235,6 @@ def _array(w, kernel, plan, k, name, annotation, value):
     if d["readonly"]:
         w.locked.append((acc, where))
     return acc
-
-
-def _expected_element(annotation):
-    """(scalar type or None, element shape or None) that an annotation asks for."""
-    t = annotation.dtype
-    if t is None:
-        return None, annotation.element_shape
-    if isinstance(t, MatrixType):
-        return t.dtype, t.get_shape()
-    return cook_dtype(t), annotation.element_shape if annotation.element_shape is not None else ()
 
 
 def _element_shape(annotation, wanted, d, name, where):
@@ -303,68 +263,3 @@ def _check_readonly(w, kernel, values):
     for acc, where in w.locked:
         if acc.written:
             raise ValueError(f"the kernel writes to a read-only array: {where}. Pass a copy.")
-
-
-# ------------------------------------------------------------------------------------------------------------ results
-def _flat(t):
-    if type(t) is tuple:
-        return [s for p in t for s in _flat(p)]
-    return [t] if isinstance(t, DataType) else [t.dtype or impl.get_runtime().default_fp] * (t.n * (t.m or 1))
-
-
-_FORMAT = {"f16": "<e", "f32": "<f", "f64": "<d"}
-
-
-def _number(dtype):
-    """Reader of one 8-byte slot."""
-    code = _FORMAT.get(dtype.name)
-    if code is None:
-        size = dtype.size
-        if dtype.name == "u1":
-            return lambda raw, at: bool(raw[at] & 1)
-        signed = dtype.is_signed
-        return lambda raw, at: int.from_bytes(raw[at : at + size], "little", signed=signed)
-    unpack = struct.Struct(code).unpack_from
-    return lambda raw, at: unpack(raw, at)[0]
-
-
-def decoder(t):
-    """A function from the result buffer's bytes to what the kernel returns."""
-    readers = [_number(dt) for dt in _flat(t)]
-    if isinstance(t, DataType):
-        first = readers[0]
-        return lambda raw: first(raw, 0)
-
-    def build(p, numbers):
-        if type(p) is tuple:
-            return tuple(build(q, numbers) for q in p)
-        if isinstance(p, DataType):
-            return next(numbers)
-        from quadrants.lang.matrix import Matrix, Vector
-
-        n, m = p.n, p.m or 1
-        flat = [next(numbers) for _ in range(n * m)]
-        dtype = p.dtype
-        if p.ndim == 1:
-            return Vector(flat, dtype)
-        return Matrix([flat[i * m : i * m + m] for i in range(n)], dtype)
-
-    def decode(raw):
-        return build(t, iter([read(raw, 8 * k) for k, read in enumerate(readers)]))
-
-    return decode
-
-
-def reporter(name, sites):
-    """Delivers what a launch reported: prints, then the first failure as an exception."""
-
-    def on_report(executable):
-        records, _failed, dropped = executable.take_reports()
-        if dropped:
-            _native.log("warn", f'kernel "{name}": {dropped} printed or reported lines did not fit the report buffer')
-        reports.deliver(sites, name, records)
-
-    return on_report
-
-
-__all__ = ["decoder", "np", "reporter", "walk"]

@@ -207,7 +207,9 @@ def ann_assign(w, node):
         v = cast(w, v, matrices.cook_dtype(dtype))
     current = w.vars.get(name, w)
     if current is not w and describe(w, load(w, current)) != describe(w, v):
-        raise QuadrantsSyntaxError(f'Static assign cannot have type overloading: "{name}" is annotated with another type than before')
+        raise QuadrantsSyntaxError(
+            f'Static assign cannot have type overloading: "{name}" is annotated with another type than before'
+        )
     assign_name(w, name, v)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from quadrants import _native
 from quadrants._native import Builder, Value
 from quadrants.lang.exception import QuadrantsNameError, QuadrantsTypeError
-from quadrants.lang.frontend import access, errors, overflow, reports
+from quadrants.lang.frontend import access, errors, overflow
 from quadrants.lang.guards import Recorder
 from quadrants.lang.static import ndrange
 from quadrants.lang.values import Mat, make
