@@ -152,13 +152,16 @@ struct TaskCompile {
     return text;
   }
 
-  // The user's text in place of ours, when there is one.
+  // The user's text in place of ours, when there is one; ours is dumped only otherwise, so that an edit stays.
   std::unique_ptr<llvm::Module> replaced(llvm::LLVMContext &context, std::unique_ptr<llvm::Module> ours) const {
-    host.dump("llvm", name, text_of(*ours));
     const auto theirs = host.dump_override("llvm", name);
-    if (!theirs) return ours;
+    if (!theirs) {
+      host.dump("llvm", name, text_of(*ours));
+      return ours;
+    }
     llvm::SMDiagnostic problem;
-    auto m = llvm::parseAssemblyString(llvm::StringRef(theirs.view()), problem, context);
+    const std::string text(theirs.view());  // the parser reads up to a final zero
+    auto m = llvm::parseAssemblyString(text, problem, context);
     if (m) return m;
     std::string why;
     llvm::raw_string_ostream os(why);
@@ -202,14 +205,13 @@ struct TaskCompile {
   }
 
   void keep_assembly(llvm::Module &m, llvm::TargetMachine &machine, const llvm::TargetLibraryInfoImpl &library) const {
-    llvm::SmallVector<char, 0> text, copy;
-    llvm::raw_svector_ostream os(copy);
-    m.print(os, nullptr);  // code generation changes the module, so the assembly is made of a copy
+    const std::string copy = text_of(m);  // code generation changes the module, so the assembly is made of a copy
+    host.dump("llvm_optimised", name, copy);
+    llvm::SmallVector<char, 0> text;
     llvm::SMDiagnostic problem;
-    auto again = llvm::parseAssemblyString(llvm::StringRef(copy.data(), copy.size()), problem, m.getContext());
+    auto again = llvm::parseAssemblyString(copy, problem, m.getContext());
     if (again && llvm_emitter::emit_file(*again, machine, library, llvm::CodeGenFileType::AssemblyFile, text))
       host.dump("asm", name, {text.data(), text.size()});
-    host.dump("llvm_optimised", name, {copy.data(), copy.size()});
   }
 };
 

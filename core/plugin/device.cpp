@@ -5,6 +5,11 @@
 namespace qd::plugin {
 namespace {
 
+std::function<bool()> &launch_poll() {
+  static auto &poll = *new std::function<bool()>;  // outlives every launch, those at exit too
+  return poll;
+}
+
 // What each of these calls needs at hand.
 struct Call {
   const Library &library;
@@ -123,7 +128,10 @@ void Stream::fill(std::span<const QdbFill> fills) {
 
 void Stream::launch(std::span<const QdbLaunch> launches) {
   Call c(*device_);
+  c.err.cancelled = &launch_poll();
   c.check(c.table.launch(handle_, launches.data(), sizeof(QdbLaunch), uint32_t(launches.size()), &c.err), "launch");
 }
 
 }  // namespace qd::plugin
+
+void qd::set_launch_poll(std::function<bool()> poll) { plugin::launch_poll() = std::move(poll); }

@@ -101,7 +101,7 @@ std::string dump_file(const Services &services, std::string_view kind, std::stri
   std::string file(name);
   for (char &c : file)
     if (c == '/' || static_cast<unsigned char>(c) < 32) c = '_';
-  std::string_view extension = kind == "llvm" ? "ll" : kind == "asm" ? "s" : kind;
+  std::string_view extension = kind == "llvm" ? "ll" : kind == "llvm_optimised" ? "opt.ll" : kind == "asm" ? "s" : kind;
   return (std::filesystem::path(services.dump_path) / file).string() + "." + std::string(extension);
 }
 

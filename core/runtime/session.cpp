@@ -37,6 +37,10 @@ Session::~Session() { close(); }
 
 void Session::refuse() {
   leave();
+  if (forked_.load(std::memory_order_relaxed))
+    throw Error(Kind::runtime,
+                "This process was forked after qd.init(), and a runtime does not survive a fork. Start processes with "
+                "the 'spawn' method, fork before qd.init(), or call qd.init() again in the child.");
   throw Error(Kind::runtime,
               "the runtime was reset: this object was made before qd.init() or qd.reset() was called last");
 }
@@ -76,6 +80,7 @@ void Session::close() noexcept {
 void Session::quiesce(uint32_t why) noexcept {
   auto device = device_;
   if (!device || abandoned_.exchange(true)) return;
+  forked_.store(why == 1, std::memory_order_relaxed);
   uses_.fetch_or(1, std::memory_order_acq_rel);
   device->instance()->quiesce(why);
   // Threads of the pool do not exist in a forked child, and must not be waited for at exit: the pool is never

@@ -80,6 +80,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const uint64_t id_;                    // never used twice in a process, unlike an address
   std::atomic<uint64_t> uses_ = 0;       // twice the running uses; bit 0: closed
   std::atomic<bool> abandoned_ = false;  // quiesced: locks and threads may belong to nobody
+  std::atomic<bool> forked_ = false;     // quiesced in a forked child
   std::shared_ptr<plugin::Device> device_;
   QdbDeviceInfo info_;
   std::recursive_mutex resources_mutex_;  // release() of one may destroy another

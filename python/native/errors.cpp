@@ -63,6 +63,7 @@ void translate_exception() noexcept {
   } catch (const PythonError &) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an error was reported without being set");
   } catch (const LangError &e) { PyErr_SetString(exception_class(e.cls), e.message.c_str()); } catch (const Error &e) {
+    if (e.kind == Kind::interrupted && PyErr_Occurred()) return;  // what the signal handler raised
     PyErr_SetString(exception_class(class_of(e)), e.what());
   } catch (const std::bad_alloc &) { PyErr_NoMemory(); } catch (const std::exception &e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());

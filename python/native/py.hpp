@@ -4,6 +4,8 @@
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
+#include <unistd.h>
 
 #include <string>
 #include <string_view>
@@ -37,6 +39,24 @@ class Ref {
 
  private:
   PyObject *o_ = nullptr;
+};
+
+// While one lives, the thread runs without the GIL. A daemon thread that wants it back after the interpreter has ended is
+// unwound by CPython, which would end the process in the first noexcept frame: it is parked here instead, for good.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  WithoutGil(const WithoutGil &) = delete;
+  ~WithoutGil() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (const abi::__forced_unwind &) {
+      for (;;) ::pause();
+    }
+  }
+
+ private:
+  PyThreadState *state_;
 };
 
 struct PythonError {};  // thrown when the interpreter's error indicator is set
