@@ -5,6 +5,7 @@ import sys
 import textwrap
 
 import pytest
+from program_text import child_environment
 
 DEFAULT = "cpu,reference"
 
@@ -47,7 +48,7 @@ def run_script(tmp_path, arch_name):
         script = tmp_path / name
         head = f"import numpy as np\nimport quadrants as qd\nARCH = {arch_name!r}\nCACHE = {str(tmp_path / 'cache')!r}\n"
         script.write_text(head + textwrap.dedent(text))
-        full = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(tmp_path), **(env or {})}
+        full = child_environment(HOME=str(tmp_path), **(env or {}))
         done = subprocess.run([sys.executable, str(script), *args], env=full, capture_output=True, text=True, timeout=timeout, cwd=tmp_path)
         if check and done.returncode:
             raise AssertionError(f"exit {done.returncode}\n{done.stdout}\n{done.stderr}")

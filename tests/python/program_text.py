@@ -2,11 +2,18 @@
 
 import itertools
 import linecache
+import os
 import textwrap
 
 import quadrants as qd
 
 _count = itertools.count()
+
+
+def child_environment(**more: str) -> dict[str, str]:
+    """The environment for a child process that finds the package under test wherever it runs."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(qd.__file__)))
+    return {**os.environ, "PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1", **more}
 
 
 def load(text: str, **names):
