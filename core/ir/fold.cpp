@@ -2,7 +2,7 @@
 // for operations whose result type is written (casts) once more for each result type. Nothing here knows an operation
 // by name, but for the two places where a row leaves a choice: the zero that min and max give, and the bits of a NaN.
 #include "qd/fold.hpp"
-#include "core/ir/rules.hpp"
+#include "core/ir/constants.hpp"
 
 namespace qd::ir {
 namespace {

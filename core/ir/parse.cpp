@@ -7,7 +7,7 @@
 
 #include "core/ir/builder.hpp"
 #include "core/ir/ir.hpp"
-#include "core/ir/rules.hpp"
+#include "core/ir/constants.hpp"
 #include "core/ir/text.hpp"
 #include "core/support/error.hpp"
 #include "qd/fold.hpp"

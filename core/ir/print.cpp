@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "core/ir/ir.hpp"
-#include "core/ir/rules.hpp"
+#include "core/ir/constants.hpp"
 #include "core/ir/text.hpp"
 #include "qd/fold.hpp"
 

@@ -1,11 +1,11 @@
 // execute.cpp: see execute.hpp. Everything that a task reads or writes lies in memory of the device, copied in and out,
-// so that the same files serve backends that share the host's memory and those that don't. fast_math is off:
-// expectations are exact.
+// so that the same files serve backends that share the host's memory and those that don't. Unless told otherwise fast_math
+// is off: expectations are exact.
 #include "tests/ir/execute.hpp"
 
 #include <cstring>
 
-#include "core/ir/rules.hpp"
+#include "core/ir/constants.hpp"
 #include "qd/ir_view.hpp"
 #include "tests/support/plugin_host.hpp"
 
@@ -58,7 +58,12 @@ std::optional<int64_t> positions(const Unit &u, const Memory &m) {
 }  // namespace
 
 struct Executor::State {
-  explicit State(const std::string &path) : b(path.c_str()) {}
+  State(const std::string &path, Options o) : b(path.c_str()), options(std::move(o)) {
+    QdbCaps caps{};
+    caps.struct_size = sizeof caps;
+    b.check(b.t->caps(b.instance, &caps, &b.err));
+    capabilities = caps.caps;
+  }
 
   struct Block {
     QdbMem *mem = nullptr;
@@ -87,21 +92,26 @@ struct Executor::State {
   }
 
   QdbEntry *load(const std::string &unit);
+  QdbEntry *load_new(const std::string &unit);
   QdbArtifactOut compile(const std::string &unit);
   std::vector<uint64_t> words(const Unit &u, const Memory &m, const std::map<std::string, Block> &blocks) const;
 
   test::Backend b;
+  Options options;
+  uint64_t capabilities = 0;
+  std::map<std::string, QdbEntry *> loaded;  // by unit
 };
 
 QdbArtifactOut Executor::State::compile(const std::string &unit) {
   const QdbTask task{{unit.data(), unit.size()}, test::str("entry"), test::str("test")};
-  const QdbOption exact{test::str("fast_math"), test::str("0")};
+  std::vector<QdbOption> rows;
+  for (const auto &[name, value] : options) rows.push_back({test::str(name), test::str(value)});
   QdbBlob *target = nullptr;
   b.check(b.t->target_of_device(b.device, 1, &target, &b.err));
   QdbCompileReq req{};
   req.struct_size = sizeof req, req.unit = QDB_UNIT_TASK;
   req.tasks = &task, req.n_tasks = 1, req.task_stride = sizeof task;
-  req.options = &exact, req.n_options = 1, req.option_stride = sizeof exact;
+  req.options = rows.data(), req.n_options = uint32_t(rows.size()), req.option_stride = sizeof(QdbOption);
   req.target = {target->data, target->size};
   QdbArtifactOut out{};
   out.struct_size = sizeof out;
@@ -112,11 +122,14 @@ QdbArtifactOut Executor::State::compile(const std::string &unit) {
 }
 
 QdbEntry *Executor::State::load(const std::string &unit) {
+  QdbEntry *&entry = loaded[unit];
+  if (!entry) entry = load_new(unit);
+  return entry;
+}
+
+QdbEntry *Executor::State::load_new(const std::string &unit) {
   QdbArtifactOut out = compile(unit);
-  QdbCaps caps{};
-  caps.struct_size = sizeof caps;
-  b.check(b.t->caps(b.instance, &caps, &b.err));
-  if (caps.caps & QDB_CAP_FINISH) {
+  if (capabilities & QDB_CAP_FINISH) {
     QdbBlob *target = nullptr;
     b.check(b.t->target_of_device(b.device, 2, &target, &b.err));
     const QdbBytes level2{target->data, target->size};
@@ -157,8 +170,11 @@ std::vector<uint64_t> Executor::State::words(const Unit &u, const Memory &m,
   return w;
 }
 
-Executor::Executor(const std::string &plugin) : s_(std::make_unique<State>(plugin)) {}
+Executor::Executor(const std::string &plugin, Options options)
+    : s_(std::make_unique<State>(plugin, std::move(options))) {}
 Executor::~Executor() = default;
+void Executor::load(const Unit &task) { s_->load(to_wire(task)); }
+uint64_t Executor::caps() const { return s_->capabilities; }
 
 namespace {
 

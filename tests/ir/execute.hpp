@@ -35,10 +35,14 @@ struct Outcome {
 
 class Executor {
  public:
-  explicit Executor(const std::string &plugin);  // throws std::runtime_error with the plugin's reason
+  using Options = std::vector<std::pair<std::string, std::string>>;  // rows of options.def
+  // Throws std::runtime_error with the plugin's reason, as do all calls below.
+  explicit Executor(const std::string &plugin, Options options = {{"fast_math", "0"}});
   ~Executor();
   // Runs the units one after another as tasks 0, 1, ... of one launch. Arrays hold their new elements afterwards.
   Outcome run(const std::vector<Unit> &tasks, Memory &memory);
+  void load(const Unit &task);  // compiles and loads; a task that was loaded before is not compiled again
+  uint64_t caps() const;        // QDB_CAP_
 
  private:
   struct State;

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "core/ir/ir.hpp"
-#include "core/ir/rules.hpp"
+#include "core/ir/constants.hpp"
 #include "qd/fold.hpp"
 
 namespace qd::ir::testing {
