@@ -2,6 +2,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <bit>
+#include <cmath>
 
 #include "backends/common/llvm_emitter/emit.hpp"
 
@@ -139,7 +140,7 @@ llvm::Value *Emit::pure(const QdInst &r, llvm::Value *x, llvm::Value *y, llvm::V
         auto *one = llvm::dyn_cast<llvm::ConstantFP>(x);
         return one && one->isExactlyValue(1.0) ? root : b.CreateFMul(x, root);
       }
-      return b.CreateFDiv(x, y);
+      return quotient(x, y);
     case Op::idiv:
     case Op::udiv:
     case Op::irem:
@@ -208,6 +209,30 @@ llvm::Value *Emit::reciprocal_root(llvm::Value *x) {
   return b.CreateSelect(b.CreateFCmpOEQ(x, infinity), zero, r);
 }
 
+// The reciprocal of a small half is beyond its range, so a half is divided and never multiplied by one.
+llvm::Value *Emit::quotient(llvm::Value *x, llvm::Value *y) {
+  llvm::IRBuilder<>::FastMathFlagGuard guard(b);
+  llvm::FastMathFlags flags = fast;
+  if (x->getType()->isHalfTy()) flags.setAllowReciprocal(false);
+  b.setFastMathFlags(flags);
+  return b.CreateFDiv(x, y);
+}
+
+// With fast math LLVM makes products of a constant exponent that is whole. Large ones stay calls, for each product adds to the
+// error; and so do halves like -1.5, which LLVM takes apart into x^-2 * sqrt(x): not a number at 0. No reciprocals, for the
+// estimate of one is not a number where it should be infinite.
+llvm::Value *Emit::power(llvm::Value *x, llvm::Value *y) {
+  llvm::IRBuilder<>::FastMathFlagGuard guard(b);
+  llvm::FastMathFlags flags = fast;
+  flags.setAllowReciprocal(false);
+  if (const auto *constant = llvm::dyn_cast<llvm::ConstantFP>(y)) {
+    const double e = std::fabs(constant->getValue().convertToDouble());
+    if (e > 16 || (e != 0.5 && e != std::floor(e))) flags = {};
+  }
+  b.setFastMathFlags(flags);
+  return b.CreateBinaryIntrinsic(in::pow, x, y);
+}
+
 // In f32 or f64; halves are widened, as ops.def computes them.
 llvm::Value *Emit::math(Op op, llvm::Value *x, llvm::Value *y) {
   if (x->getType()->isHalfTy()) {
@@ -229,7 +254,7 @@ llvm::Value *Emit::math(Op op, llvm::Value *x, llvm::Value *y) {
     case Op::tanh: return one(in::tanh);
     case Op::exp: return one(in::exp);
     case Op::log: return one(in::log);
-    case Op::pow: return b.CreateBinaryIntrinsic(in::pow, x, y);
+    case Op::pow: return power(x, y);
     default: return b.CreateBinaryIntrinsic(in::atan2, x, y);
   }
 }

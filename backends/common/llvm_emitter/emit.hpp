@@ -81,6 +81,8 @@ struct Emit {
   llvm::Value *frexp(llvm::Value *x, bool fraction);
   llvm::Value *math(view::Op, llvm::Value *x, llvm::Value *y);
   llvm::Value *reciprocal_root(llvm::Value *x);
+  llvm::Value *quotient(llvm::Value *x, llvm::Value *y);
+  llvm::Value *power(llvm::Value *x, llvm::Value *y);
 
   // --- memory (memory.cpp)
   llvm::Value *address(uint32_t p, uint32_t index);
