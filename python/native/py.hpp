@@ -41,8 +41,8 @@ class Ref {
   PyObject *o_ = nullptr;
 };
 
-// While one lives, the thread runs without the GIL. A daemon thread that wants it back after the interpreter has ended is
-// unwound by CPython, which would end the process in the first noexcept frame: it is parked here instead, for good.
+// While one lives, the thread runs without the GIL. A daemon thread that wants it back after the interpreter has ended
+// is unwound by CPython, which would end the process in the first noexcept frame: it is parked here instead, for good.
 class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}

@@ -23,7 +23,7 @@ def set_logging_level(level: str) -> None:
     """Lets lines of this level and of more severe ones through. One of trace debug info warn error critical off."""
     global _level
     _level = check_level(level, "set_logging_level")
-    _native.set_log_level(_level)
+    _native.set_log_level("critical" if _level == "off" else _level)  # the core writes nothing at critical
 
 
 def is_logging_effective(level: str) -> bool:
