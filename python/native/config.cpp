@@ -59,6 +59,17 @@ std::vector<std::string> value_of(PyObject *o) {
   return r;
 }
 template <>
+std::vector<std::pair<std::string, std::string>> value_of(PyObject *o) {
+  std::vector<std::pair<std::string, std::string>> r;
+  const Ref list = owned(PySequence_Fast(o, "expected a list of pairs of str"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
+    const auto pair = value_of<std::vector<std::string>>(PySequence_Fast_GET_ITEM(list.get(), i));
+    if (pair.size() != 2) raise("TypeError", "expected pairs");
+    r.emplace_back(pair[0], pair[1]);
+  }
+  return r;
+}
+template <>
 std::map<std::string, std::string> value_of(PyObject *o) {
   if (!PyDict_Check(o)) raise("TypeError", "expected a dict, found " + type_name(o));
   std::map<std::string, std::string> r;
@@ -76,6 +87,7 @@ const std::map<std::string_view, Setter> &setters() {
       FIELD(archs),
       FIELD(plugin_dir),
       FIELD(plugin_path),
+      FIELD(entry_points),
       FIELD(options),
       FIELD(offline_cache),
       FIELD(cache_root),

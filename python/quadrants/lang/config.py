@@ -294,9 +294,27 @@ def defaults() -> dict[str, Any]:
     return {option.name: option.start() for option in OPTIONS}
 
 
+def plugin_entry_points(archs: list[str], plugin_dir: str) -> list[tuple[str, str]]:
+    """(arch, path of the plugin) of installed packages that name a backend in the entry point group
+    `quadrants.backends`; asked only when an arch isn't beside the core. The value names a package, which is not
+    imported: the plugin is its file `libqd_<arch>.so`.
+    """
+    if all(os.path.exists(os.path.join(plugin_dir, f"libqd_{arch}.so")) for arch in archs):
+        return []
+    from importlib.metadata import entry_points
+
+    found = []
+    for point in entry_points(group="quadrants.backends"):
+        if point.dist is not None:
+            folder = point.dist.locate_file(point.value.replace(".", "/"))
+            found.append((point.name, os.path.join(os.path.abspath(str(folder)), f"libqd_{point.name}.so")))
+    return found
+
+
 def context_config(values: dict[str, Any], archs: list[str], plugin_dir: str) -> dict[str, Any]:
     """The native ContextConfig (fields of core/api/core.hpp) for resolved options."""
     config: dict[str, Any] = {"archs": archs, "plugin_dir": plugin_dir, "plugin_path": "", "options": {}}
+    config["entry_points"] = plugin_entry_points(archs, plugin_dir)
     for option in OPTIONS:
         reach, _, target = option.reach.partition(":")
         if reach == "code":
