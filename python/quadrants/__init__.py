@@ -27,7 +27,9 @@ _NAMES = {
     "lang.misc": """amdgpu arm64 cpu cuda dump_compile_config extension gpu init is_extension_enabled metal python reset
         sync vulkan x64 x86_64""",
     "lang.snode": "FieldsBuilder SNode axes i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l root",
-    "lang.field": "Field MatrixField ScalarField StructField field",
+    "lang.field": "Field MatrixField ScalarField field",
+    "lang.struct": "Struct StructField",
+    "types.structs": "dataclass",
     "lang.ndarray": "MatrixNdarray Ndarray ScalarNdarray VectorNdarray ndarray",
     "lang.matrix": "Matrix Vector",
     "lang.kernel": "data_oriented kernel pure",
@@ -37,11 +39,12 @@ _NAMES = {
         raw_div raw_mod round rsqrt select sin sqrt tan tanh volatile_load""",
     "lang.static": """assume_in_range block_local cache_read_only global_thread_idx grouped loop_config mesh_local
         mesh_patch_idx ndrange no_activate one static static_assert static_print stop_grad zero""",
-    "lang.later": """Backend BitpackedFields BufferView Event GraphStatus MatrixTensor Mesh MeshInstance Stream Struct
-        Tensor VectorTensor activate append checkpoint clock_counter clock_freq_hz create_event create_stream dataclass
-        deactivate deactivate_all_snodes eig get_addr graph_do_while graph_parallel graph_parallel_context is_active
-        length make_spd perf_dispatch polar_decompose rescale_index solve sparse_matrix_builder stream_parallel svd
-        sym_eig tensor wrap""",
+    "lang.decompositions": "eig make_spd polar_decompose solve svd sym_eig",
+    "lang.later": """Backend BitpackedFields BufferView Event GraphStatus MatrixTensor Mesh MeshInstance Stream Tensor
+        VectorTensor activate append checkpoint clock_counter clock_freq_hz create_event create_stream
+        deactivate deactivate_all_snodes get_addr graph_do_while graph_parallel graph_parallel_context
+        is_active length perf_dispatch rescale_index sparse_matrix_builder
+        stream_parallel tensor wrap""",
     "": "ad algorithms experimental graph interop lang linalg math profiler simt sparse tools types",
 }
 _HIDDEN = {

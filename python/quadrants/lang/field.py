@@ -17,10 +17,10 @@ from quadrants._lib.core import Layout
 from quadrants.lang import host
 from quadrants.lang.exception import QuadrantsAssertionError, QuadrantsRuntimeError, QuadrantsSyntaxError
 from quadrants.lang.impl import get_runtime
-from quadrants.lang.later import later_class
 from quadrants.lang.snode import SNode, positive_shape
 from quadrants.lang.util import cook_dtype
-from quadrants.types.compound import MatrixType, StructType
+from quadrants.types.compound import MatrixType
+from quadrants.types.structs import StructType
 
 
 def _caller() -> str:
@@ -311,9 +311,6 @@ class MatrixField(Field):
         return f"<{self.n}x{self.m} qd.Matrix.field>"
 
 
-StructField = later_class("StructField", "get_member_field keys", Field)
-
-
 def _storage_node(shape: tuple[int, ...], order: str | None, offset: Any) -> SNode:
     """A tree of one place: axes stored in `order`, outermost first."""
     from quadrants.lang.snode import FieldsBuilder, axes
@@ -375,7 +372,11 @@ def field(
     if isinstance(dtype, MatrixType):
         return create_matrix_field(dtype.dtype, dtype.get_shape(), shape, order, name, offset, needs_grad, needs_dual)
     if isinstance(dtype, StructType):
-        raise QuadrantsSyntaxError("fields of structs are not supported yet")
+        if order is not None:
+            raise QuadrantsSyntaxError("a field of structs takes no order")
+        return dtype.field(
+            shape=shape, name=name, offset=offset, needs_grad=needs_grad, needs_dual=needs_dual
+        )
     made = ScalarField(cook_dtype(dtype), (), None, name)
     try:
         return _finish(made, shape, order, offset, needs_grad, needs_dual)

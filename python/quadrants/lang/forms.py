@@ -163,6 +163,19 @@ def _field(forms, x):
     ]  # fmt: skip
 
 
+def _struct_field(forms, x):
+    return ["struct field", [[name, forms.of(one)] for name, one in x._members.items()], *_struct_methods(forms, x._methods)]
+
+
+def _struct_type(forms, x):
+    members = [[name, forms.of_annotation(kind)] for name, kind in x.members.items()]
+    return ["struct type", members, *_struct_methods(forms, x.methods)]
+
+
+def _struct_methods(forms, methods):
+    return [[name, forms.of(one)] for name, one in methods.items()]
+
+
 def _ndarray(forms, x):
     grad = getattr(x, "grad", None)
     memory = forms.buffer(x.buffer)
@@ -214,13 +227,15 @@ def _fill():
     """The table of kinds, late: it needs the host classes."""
     from quadrants.lang.func import BoundFunc, Func
     from quadrants.lang.static import ndrange
+    from quadrants.lang.struct import StructField
     from quadrants.types.annotations import NdarrayType, Template
     from quadrants.types.compound import MatrixType
+    from quadrants.types.structs import StructType
 
     for kinds, maker in (
         ((list, tuple, set, frozenset), _sequence), ((dict,), _dict), ((np.ndarray,), _array), ((Func,), _func),
         ((BoundFunc,), _bound), ((ndrange,), _ndrange), ((range,), _range), ((MatrixType,), _matrix_type),
-        ((NdarrayType,), _ndarray_type), ((Template,), _template), ((types.ModuleType,), _module),
+        ((StructField,), _struct_field), ((StructType,), _struct_type), ((NdarrayType,), _ndarray_type), ((Template,), _template), ((types.ModuleType,), _module),
         ((types.FunctionType,), _python_function), ((types.BuiltinFunctionType, np.ufunc), _builtin),
         ((bytes,), lambda forms, x: ["bytes", x.hex()]), ((type, enum.EnumMeta), _class),
     ):  # fmt: skip

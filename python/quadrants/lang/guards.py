@@ -66,6 +66,8 @@ def freeze(x):
         return (kind, x.item())
     if isinstance(x, _matrix()):
         return (kind, freeze(x.to_numpy()))
+    if isinstance(x, _struct()):
+        return (kind, freeze(x.entries))
     return _ById(x)
 
 
@@ -73,6 +75,12 @@ def _matrix():
     from quadrants.lang.matrix import Matrix
 
     return Matrix
+
+
+def _struct():
+    from quadrants.lang.struct import Struct
+
+    return Struct
 
 
 def _too_large(what):
@@ -84,7 +92,7 @@ def _too_large(what):
 def is_container(x) -> bool:
     if isinstance(x, tuple):
         return any(is_container(e) for e in x)
-    return isinstance(x, (list, dict, set, np.ndarray, _matrix()))
+    return isinstance(x, (list, dict, set, np.ndarray, _matrix(), _struct()))
 
 
 class Recorder:

@@ -94,6 +94,9 @@ class SNode:
             if isinstance(field, (list, tuple)):
                 self.place(*field, offset=offset)
                 continue
+            if hasattr(field, "_leaves"):  # of structs: its members
+                self.place(*field._leaves(), offset=offset)
+                continue
             if not hasattr(field, "_place"):
                 raise ValueError(f"{field!r} cannot be placed: expected a field")
             node = SNode("place", self, self._extents, self._builder)

@@ -68,8 +68,26 @@ class Places(Mat):
     __slots__ = ()
 
 
+class Rec:
+    """A struct: members by name, in the order of its type; `methods` are functions by name."""
+
+    __slots__ = ("members", "methods")
+    ndim = 0
+
+    def __init__(self, members, methods):
+        self.members, self.methods = members, methods
+
+
+class RecVar(Rec):
+    """A mutable one: members are places."""
+
+    __slots__ = ()
+
+
 MATRICES = frozenset((Mat, MatVar, Big))
-PLACES = frozenset((Var, MatVar, Big, Elem, Slot, Places))
+RECORDS = frozenset((Rec, RecVar))
+COMPOUND = MATRICES | RECORDS
+PLACES = frozenset((Var, MatVar, Big, Elem, Slot, Places, RecVar))
 
 
 def dtype_of(w, x):
@@ -93,6 +111,8 @@ def describe(w, x) -> str:
         return f"[Tensor ({', '.join(map(str, dims))}) {element_dtype(w, x)}]"
     if type(x) is Elem:
         return str(x.acc.dtype)
+    if type(x) in RECORDS:
+        return "[Struct {" + ", ".join(f"{name}: {describe(w, e)}" for name, e in x.members.items()) + "}]"
     return type(x).__name__
 
 
@@ -170,6 +190,8 @@ def load(w, x):
         return _load_slot(w, x)
     if kind is Places:
         return make(w, x.n, x.m, x.ndim, [load(w, p) for p in x.data])
+    if kind is RecVar:
+        return Rec({name: load(w, x.members[name]) for name in x.members}, x.methods)
     return x
 
 
@@ -261,12 +283,23 @@ def store(w, place, value):
         if type(value) not in SCALARS:
             raise QuadrantsTypeError(f"cannot assign '{describe(w, value)}' to '{place.dtype}'")
         b.set(place, value)
+    elif kind is RecVar:
+        _store_record(w, place, value)
     elif place.ndim == 0:
         if type(value) not in SCALARS:
             raise QuadrantsTypeError(f"cannot assign '{describe(w, value)}' to a scalar element")
         _store_scalar(w, place, value)
     else:
         _store_matrix(w, place, _fit(w, place, value))
+
+
+def _store_record(w, place, value):
+    if type(value) is dict:
+        value = Rec(value, {})
+    if type(value) not in RECORDS or list(value.members) != list(place.members):
+        raise QuadrantsTypeError(f"cannot assign '{describe(w, value)}' to '{describe(w, place)}'")
+    for name, e in value.members.items():
+        store(w, place.members[name], load(w, e))
 
 
 def _fit(w, place, value):
@@ -343,6 +376,8 @@ def variable(w, value):
         copy = Big(value.n, value.m, value.ndim, b.array(value.dtype, value.n * value.m), value.dtype, False)
         _store_matrix(w, copy, value)
         return copy
+    if kind in RECORDS:
+        return RecVar({name: variable(w, load(w, e)) for name, e in value.members.items()}, value.methods)
     raise QuadrantsCompilationError(f"cannot make a variable of a {type(value).__name__}")
 
 

@@ -10,10 +10,11 @@ from quadrants.types.annotations import (
     sparse_matrix_builder,
     template,
 )
-from quadrants.types.compound import MatrixType, StructType, VectorType, matrix, struct, vector
+from quadrants.types.compound import MatrixType, VectorType, matrix, vector
 from quadrants.types.enums import Layout
 from quadrants.types.primitive import RefType, ref
 from quadrants.types.quant import quant
+from quadrants.types.structs import StructType, struct
 from quadrants.types.utils import is_integral, is_real, is_signed, is_tensor
 
 float16, float32, float64 = f16, f32, f64

@@ -6,8 +6,6 @@ Two types with equal shape and element type are equal, so a type can be written 
 from collections.abc import Iterator
 from typing import Any
 
-from quadrants.lang.exception import not_supported_yet
-
 
 def _flat(parts: tuple[Any, ...]) -> Iterator[Any]:
     for part in parts:
@@ -103,13 +101,6 @@ class VectorType(MatrixType):
         self.unpacked = unpacked
 
 
-class StructType:
-    """`qd.types.struct(...)`. Not supported yet."""
-
-    def __init__(self, **members: Any) -> None:
-        raise not_supported_yet("types.struct")
-
-
 def vector(n: int | None = None, dtype: Any = None, *, unpacked: bool = False) -> VectorType:
     """The type of vectors of `n` entries."""
     return VectorType(n, dtype, unpacked)
@@ -118,8 +109,3 @@ def vector(n: int | None = None, dtype: Any = None, *, unpacked: bool = False) -
 def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> MatrixType:
     """The type of matrices of `n` rows and `m` columns."""
     return MatrixType(n, m, dtype)
-
-
-def struct(**members: Any) -> StructType:
-    """The type of structs. Not supported yet."""
-    return StructType(**members)

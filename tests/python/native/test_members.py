@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from handmade import Owner, build, slots
 
+from handmade import Owner, build, slots
 from quadrants import _native as n
 from quadrants.lang.exception import QuadrantsRuntimeTypeError
 

@@ -9,16 +9,31 @@ from quadrants._native import DataType, Value, Var
 from quadrants.lang.elementwise import cast
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.forms import plain
-from quadrants.lang.frontend import errors, matrices, reports
+from quadrants.lang.frontend import errors, matrices, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.arguments import is_template
 from quadrants.lang.frontend.results import resolve_types
 from quadrants.lang.frontend.stmts import cast_result
 from quadrants.lang.frontend.table import EXPR, NeedVariable, ev, ref, run
 from quadrants.lang.func import BoundFunc, Func
-from quadrants.lang.values import MATRICES, PLACES, SCALARS, Big, Elem, Mat, Places, describe, load, variable
+from quadrants.lang.values import (
+    COMPOUND,
+    MATRICES,
+    PLACES,
+    RECORDS,
+    SCALARS,
+    Big,
+    Elem,
+    Mat,
+    Places,
+    Rec,
+    describe,
+    load,
+    variable,
+)
 from quadrants.types.annotations import NdarrayType
 from quadrants.types.compound import MatrixType
+from quadrants.types.structs import StructType
 
 SPECIAL = {}  # function object -> handler(w, node): evaluates its own arguments
 PLAIN = {}  # function object -> handler(w, *values, **values)
@@ -42,7 +57,7 @@ def call(w, node):
             )
         if kind is type and issubclass(base, _matrix_class()):
             return _class_method(w, node, base, f.attr)
-        target = _attribute(w, base, f)
+        target = _method_of_struct(w, base, f) if kind in RECORDS else _attribute(w, base, f)
     else:
         target = ref(w, f)
     return call_target(w, node, target)
@@ -52,6 +67,17 @@ def _attribute(w, base, f):
     from quadrants.lang.frontend.exprs import attribute_of
 
     return attribute_of(w, base, f.attr)
+
+
+def _method_of_struct(w, base, f):
+    """base.f of a struct; one whose method assigns members of `self` has to be a variable."""
+    target = structs.attribute(w, base, f.attr)
+    if type(target) is BoundFunc and type(base) is Rec:
+        func = target.__func__
+        if func.signature.names[:1] and func.signature.names[0] in _stores(func.source):
+            _need_place(w, f.value, base)
+            return BoundFunc(func, variable(w, base))
+    return target
 
 
 def call_target(w, node, target):
@@ -73,6 +99,9 @@ def call_target(w, node, target):
         return inline(w, node, target.__func__, target.__self__)
     if kind is DataType:
         return call_dtype(w, node, target)
+    if isinstance(target, StructType):
+        args, kwargs = arguments(w, node)
+        return structs.call_type(w, target, args, kwargs)
     if isinstance(target, MatrixType):
         args, _ = arguments(w, node)
         return matrices.call_type(w, target, args)
@@ -125,7 +154,11 @@ def _method(w, node, place, name):
 
 def _need_place(w, node, place):
     """A name bound to a value is about to be changed: it must be a variable."""
-    if (type(place) is Mat or type(place) in SCALARS) and type(node) is ast.Name:
+    if type(place) not in (Mat, Rec) and type(place) not in SCALARS:
+        return
+    while type(node) in (ast.Attribute, ast.Subscript):
+        node = node.value
+    if type(node) is ast.Name and type(w.vars.get(node.id, place)) in (Mat, Rec, *SCALARS):
         if node.id in w.readonly:
             raise QuadrantsSyntaxError(
                 f'Kernel argument "{node.id}" is immutable in the kernel. If you want to change its '
@@ -320,7 +353,7 @@ def _argument(w, func, name, annotation, a):
     changed = name in _stores(source) or name in source.forced
     if is_template(annotation):
         v = ref(w, a) if is_node else w.wrap(a)
-        if changed and type(v) not in PLACES and (type(v) in SCALARS or type(v) in MATRICES):
+        if changed and type(v) not in PLACES and (type(v) in SCALARS or type(v) in COMPOUND):
             if is_node:
                 _need_place(w, a, v)
             v = variable(w, v)
@@ -337,7 +370,7 @@ def _argument(w, func, name, annotation, a):
         v = w.wrap(a)
     if annotation is not None:
         v = _as_annotated(w, func, name, annotation, v)
-    if (type(v) in SCALARS or type(v) in MATRICES) and (changed or (type(v) is Big and not v.owned)):
+    if (type(v) in SCALARS or type(v) in COMPOUND) and (changed or (type(v) is Big and not v.owned)):
         return variable(w, v)
     return v
 
@@ -351,6 +384,8 @@ def _stores(source):
 def _as_annotated(w, func, name, annotation, v):
     if isinstance(annotation, MatrixType):
         return matrices.to_type(w, v, annotation)
+    if isinstance(annotation, StructType):
+        return structs.to_struct(w, v, annotation)
     if isinstance(annotation, DataType) or annotation in (int, float, bool):
         if type(v) not in SCALARS:
             raise QuadrantsTypeError(f'"{name}" of "{func.__name__}" takes {annotation}, got {describe(w, v)}')

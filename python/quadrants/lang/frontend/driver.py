@@ -18,12 +18,14 @@ from quadrants.lang.exception import (
 from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     access,
     calls,
+    decompositions,
     errors,
     exprs,
     library,
     loops,
     reports,
     stmts,
+    structs,
 )
 from quadrants.lang.frontend import walker as walker_module
 from quadrants.lang.frontend.arguments import check_number, column_major, expected_element, is_template, owners
@@ -34,6 +36,7 @@ from quadrants.lang.util import cook_dtype
 from quadrants.lang.values import Mat, make
 from quadrants.types.annotations import NdarrayType
 from quadrants.types.compound import MatrixType
+from quadrants.types.structs import StructType
 
 walker_module._host_classes()
 
@@ -82,7 +85,8 @@ def _walk(w, kernel, values):
     tree = kernel.source.tree
     out = Walk()
     w.rec.begin(kernel.func, owners(kernel.signature.types, values))
-    plan, names = [], kernel.signature.names
+    names = kernel.signature.names
+    plan = [None] * len(names)  # members of arguments come after them
     bound = []
     for k, (name, annotation, value) in enumerate(zip(names, kernel.signature.types, values)):
         bound.append((name, _parameter(w, kernel, plan, k, name, annotation, value)))
@@ -144,39 +148,41 @@ def _hand_over(kernel, count) -> int:
 # --------------------------------------------------------------------------------------------------------- parameters
 def _parameter(w, kernel, plan, k, name, annotation, value):
     if annotation is None:
-        return _owner(plan, kernel, value)
+        return _owner(plan, k, value)
     if is_template(annotation):
-        return _template(w, kernel, plan, name, value)
+        return _template(w, kernel, plan, k, name, value)
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
         return _array(w, kernel, plan, k, name, annotation, value)
     if isinstance(annotation, DataType) or annotation in (int, float, bool):
         dtype = cook_dtype(annotation)
         check_number(kernel, k, name, dtype, value)
-        plan.append(("scalar", dtype))
+        plan[k] = ("scalar", dtype)
         w.words.append(("arg", k, 0))
         return w.b.scalar_param(dtype, name)
     if isinstance(annotation, MatrixType):
         return _vector(w, plan, k, name, annotation)
+    if isinstance(annotation, StructType):
+        return structs.parameter(w, plan, k, name, annotation, value, kernel)
     raise QuadrantsSyntaxError(
         f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a "
         "vector or matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
     )
 
 
-def _owner(plan, kernel, value):
+def _owner(plan, k, value):
     if not getattr(type(value), "_data_oriented", False):
         raise QuadrantsSyntaxError(f"Please decorate class {type(value).__name__} with @qd.data_oriented")
-    plan.append(("template", value))
+    plan[k] = ("template", value)
     return value
 
 
-def _template(w, kernel, plan, name, value):
+def _template(w, kernel, plan, k, name, value):
     if isinstance(value, _native.NdarrayBase):
         raise QuadrantsRuntimeTypeError(
             f"Ndarray shouldn't be passed in via `qd.template()`, please annotate your kernel using "
             f'`qd.types.ndarray(...)` instead: argument "{name}" of kernel "{kernel.name}"'
         )
-    plan.append(("template", value))
+    plan[k] = ("template", value)
     w.rec._content(value)
     return w.wrap(value, f'template argument "{name}"')
 
@@ -185,7 +191,7 @@ def _vector(w, plan, k, name, t):
     if t.n is None or t.dtype is None:
         raise QuadrantsSyntaxError(f'The type {t} of argument "{name}" needs a size and an element type')
     n, m = t.n, t.m or 1
-    plan.append(("scalars", [t.dtype] * (n * m)))
+    plan[k] = ("scalars", [t.dtype] * (n * m))
     data = []
     for part in range(n * m):
         w.words.append(("arg", k, part))
@@ -230,7 +236,7 @@ def _array(w, kernel, plan, k, name, annotation, value):
         raise ValueError(f"Invalid value for argument {name} - required array has needs_grad=True: {where}")
     acc = access.of_argument(w, name, d["dtype"], ndim, element, not d["narrow"], annotation.boundary == "clamp")
     acc.argument = k if d["needs_grad"] else None
-    plan.append(("array", kind))
+    plan[k] = ("array", kind)
     w.words.extend(("arg", k, part) for part in range(1 + ndim))
     if d["readonly"]:
         w.locked.append((acc, where))

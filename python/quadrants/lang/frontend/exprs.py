@@ -10,13 +10,14 @@ from quadrants._native import Value, Var
 from quadrants.lang import swizzle
 from quadrants.lang.elementwise import binary, unary
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.frontend import access, conditions, matrices, reports
+from quadrants.lang.frontend import access, conditions, matrices, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import EXPR, REF, ev, ref
 from quadrants.lang.scalars import scalar2
 from quadrants.lang.values import (
     MATRICES,
     NUMBERS,
+    RECORDS,
     SCALARS,
     Big,
     Elem,
@@ -294,6 +295,8 @@ def attribute_of(w, x, attr):
         if attr in ("append", "length", "deactivate", "activate", "is_active"):
             raise QuadrantsSyntaxError(f'"{attr}" on sparse fields is not supported yet')
         raise AttributeError(f"a {x.what.lower()} has no attribute '{attr}' inside kernels")
+    if kind in RECORDS:
+        return structs.attribute(w, x, attr)
     if kind in MATRICES or kind is Elem or kind is Places:
         if attr in ("n", "m", "ndim"):
             return getattr(x, attr)
@@ -354,6 +357,11 @@ def subscript_ref(w, node):
 
 def subscript_of(w, x, node):
     """x[...] for anything but fields and arrays."""
+    if type(x) in RECORDS:
+        return structs.subscript(w, x, ev(w, node.slice))
+    if type(x) is structs.AccStruct:
+        index = ev(w, node.slice)
+        return structs.element(w, x, index if type(index) is tuple else (index,), node)
     if type(x) in MATRICES or type(x) is Elem or type(x) is Places:
         return matrices.subscript(w, x, node)
     if type(x) in SCALARS or type(x) is Var:

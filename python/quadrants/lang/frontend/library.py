@@ -14,12 +14,13 @@ from quadrants._native import DataType, Value, Var
 from quadrants.lang import ops, static
 from quadrants.lang.elementwise import binary, cast, map1, map_all, reduce, unary
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.frontend import access, matrices, reports
+from quadrants.lang.frontend import access, matrices, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.calls import PLAIN, SPECIAL, _need_place, arguments, call_with_values
 from quadrants.lang.frontend.exprs import iterate
 from quadrants.lang.frontend.loops import Grouped, Range, bound
 from quadrants.lang.frontend.table import ev, ref
+from quadrants.lang.struct import Struct
 from quadrants.lang.util import cook_dtype
 from quadrants.lang.values import MATRICES, PLACES, SCALARS, Elem, Mat, Slot, describe, dtype_of, filled, load, store
 
@@ -103,6 +104,8 @@ def range_of(box):
 
 
 def grouped_(w, x):
+    if type(x) is structs.AccStruct:
+        x = x.first(w)
     if type(x) in (Range, Acc):
         return Grouped(x)
     raise QuadrantsTypeError(f"qd.grouped takes a field, an array or an ndrange, got {describe(w, x)}")
@@ -405,5 +408,6 @@ PLAIN.update({
 for _name in ops.UNARY_NAMES:
     PLAIN[getattr(ops, _name)] = unary_handler(_name)
 PLAIN[ops.abs] = abs_
+PLAIN[Struct] = structs.new_struct
 
 __all__ = ["DataType", "Mat"]

@@ -12,6 +12,7 @@ from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.exprs import iterate
 from quadrants.lang.frontend.stmts import bind_target, is_static
+from quadrants.lang.frontend.structs import AccStruct
 from quadrants.lang.frontend.table import STMT, ev, ref, run
 from quadrants.lang.values import Mat, describe, variable
 
@@ -96,6 +97,8 @@ def for_(w, node):
         _unroll(w, node, it)
         return
     over = ref(w, it)
+    if type(over) is AccStruct:
+        over = over.first(w)
     kind = type(over)
     if kind is Range:
         _range(w, node, over, config)

@@ -8,7 +8,7 @@ from quadrants._native import Value, Var
 from quadrants.lang.exception import QuadrantsAssertionError, QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.forms import plain
 from quadrants.lang.frontend import errors
-from quadrants.lang.values import MATRICES, SCALARS, dtype_of, element, load
+from quadrants.lang.values import MATRICES, RECORDS, SCALARS, dtype_of, element, load
 
 
 class Site:
@@ -121,6 +121,13 @@ def pieces_of(w, value, spec=""):
         dt = dtype_of(w, data[0])
         _check_spec(dt, spec)
         return [(dt, (value.n, value.m, value.ndim), spec)], data
+    if kind in RECORDS:
+        pieces, scalars = ["{"], []
+        for k, (name, e) in enumerate(value.members.items()):
+            p, s = pieces_of(w, e, spec)
+            pieces += [", "] * (k > 0) + [f"'{name}': "] + p
+            scalars += s
+        return [*pieces, "}"], scalars
     if kind in (list, tuple):
         pieces, scalars = ["[" if kind is list else "("], []
         for k, v in enumerate(value):

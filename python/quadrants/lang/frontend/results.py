@@ -10,13 +10,14 @@ from quadrants.lang.frontend import reports
 from quadrants.lang.frontend.signature import tuple_of
 from quadrants.lang.util import cook_dtype
 from quadrants.types.compound import MatrixType
+from quadrants.types.structs import StructType
 
 
 def resolve_types(t):
     """Return annotations with `int`, `float`, `bool` as scalar types."""
     if type(t) is tuple:
         return tuple(resolve_types(p) for p in t)
-    if isinstance(t, (DataType, MatrixType)) or t is None:
+    if isinstance(t, (DataType, MatrixType, StructType)) or t is None:
         return t
     if t in (int, float, bool):
         return cook_dtype(t)
@@ -29,6 +30,8 @@ def resolve_types(t):
 def _flat(t):
     if type(t) is tuple:
         return [s for p in t for s in _flat(p)]
+    if isinstance(t, StructType):
+        return [s for p in t.members.values() for s in _flat(p)]
     return [t] if isinstance(t, DataType) else [t.dtype or impl.get_runtime().default_fp] * (t.n * (t.m or 1))
 
 
@@ -60,6 +63,10 @@ def decoder(t):
             return tuple(build(q, numbers) for q in p)
         if isinstance(p, DataType):
             return next(numbers)
+        if isinstance(p, StructType):
+            from quadrants.lang.struct import make_struct
+
+            return make_struct({name: build(q, numbers) for name, q in p.members.items()}, p.methods)
         from quadrants.lang.matrix import Matrix, Vector
 
         n, m = p.n, p.m or 1

@@ -10,7 +10,7 @@ from quadrants.lang.exception import (
     QuadrantsSyntaxError,
     QuadrantsTypeError,
 )
-from quadrants.lang.frontend import access, errors, matrices, reports
+from quadrants.lang.frontend import access, errors, matrices, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.table import STMT, NeedVariable, ev, ref, run
@@ -18,10 +18,12 @@ from quadrants.lang.static import static as static_function
 from quadrants.lang.values import (
     MATRICES,
     PLACES,
+    RECORDS,
     SCALARS,
     Big,
     Elem,
     Mat,
+    Rec,
     describe,
     dtype_of,
     element_dtype,
@@ -31,6 +33,7 @@ from quadrants.lang.values import (
     store,
     variable,
 )
+from quadrants.types.structs import StructType
 
 
 def is_static(w, node):
@@ -104,7 +107,7 @@ def _not_assignable(w, node, place):
         if base.id in w.readonly:
             return QuadrantsSyntaxError(_immutable(base.id))
         bound = w.vars.get(base.id)
-        if type(bound) in (Mat, Value) and base.id not in w.source.forced:
+        if type(bound) in (Mat, Rec, Value) and base.id not in w.source.forced:
             return NeedVariable(w.source, base.id)
     return QuadrantsSyntaxError(f"cannot assign to '{describe(w, place)}': it is no variable and no element")
 
@@ -121,6 +124,8 @@ def _unpack(w, node, v):
         if v.ndim == 2 and v.m > 1:
             raise QuadrantsSyntaxError("Matrices with more than one column cannot be unpacked")
         v = elements(w, v) if v.ndim == 1 else [matrices.element(w, v, k) for k in range(v.n)]
+    if type(v) in RECORDS:
+        v = [load(w, e) for _, e in v.members.items()]
     if type(v) is Acc or not hasattr(v, "__len__"):
         raise QuadrantsSyntaxError(f"cannot unpack '{describe(w, v)}'")
     items = list(v)
@@ -149,7 +154,7 @@ def _new_binding(w, name, v):
         if not once:
             return w.b.var(dtype_of(w, v), v)
         return v if kind is Value else w.b.const(v)
-    if kind is Mat:
+    if kind is Mat or kind is Rec:
         return v if once else variable(w, v)
     if kind is Big:
         return variable(w, v)
@@ -161,7 +166,7 @@ def _new_binding(w, name, v):
 def _rebind(w, name, current, v):
     if name in w.readonly:
         raise QuadrantsSyntaxError(_immutable(name))
-    if type(current) in (Value, Mat) or type(current) in (int, float, bool):
+    if type(current) in (Value, Mat, Rec) or type(current) in (int, float, bool):
         if name in w.source.forced:
             raise QuadrantsSyntaxError(f'"{name}" is known at compile time and cannot be assigned')
         raise NeedVariable(w.source, name)
@@ -177,7 +182,7 @@ def bind_target(w, node, item):
     """Binds a loop or comprehension target in the current scope."""
     if type(node) is ast.Name:
         name = node.id
-        if type(item) in SCALARS or type(item) is Mat:
+        if type(item) in SCALARS or type(item) is Mat or type(item) is Rec:
             if w.source.stores.get(name) or name in w.source.forced:
                 item = variable(w, item)
         w.declare(name, item)
@@ -203,6 +208,8 @@ def ann_assign(w, node):
     v = ev(w, node.value)
     if isinstance(dtype, matrices_type()):
         v = matrices.to_type(w, v, dtype)
+    elif isinstance(dtype, StructType):
+        v = structs.to_struct(w, v, dtype)
     else:
         v = cast(w, v, matrices.cook_dtype(dtype))
     current = w.vars.get(name, w)
@@ -253,7 +260,7 @@ def _aug_error(w, node, target, place):
     if type(target) is ast.Name:
         if target.id in w.readonly:
             return QuadrantsSyntaxError(_immutable(target.id))
-        if target.id in w.vars and (type(place) in SCALARS or type(place) is Mat):
+        if target.id in w.vars and (type(place) in SCALARS or type(place) in (Mat, Rec)):
             if target.id not in w.source.forced:
                 return NeedVariable(w.source, target.id)
         elif type(place) is Acc:
@@ -348,6 +355,8 @@ def cast_result(w, v, declared):
         if declared.dtype.is_integral and element_dtype(w, v).is_real:
             raise _bad_return(w, v, declared)
     try:
+        if isinstance(declared, StructType):
+            return structs.to_struct(w, v, declared)
         return matrices.to_type(w, v, declared)
     except QuadrantsTypeError:
         raise _bad_return(w, v, declared) from None
@@ -377,6 +386,9 @@ def _scalars(w, v):
     if type(v) is tuple:
         for p in v:
             yield from _scalars(w, p)
+    elif type(v) in RECORDS:
+        for e in v.members.values():
+            yield from _scalars(w, e)
     elif type(v) in MATRICES:
         for k in range(v.n * v.m):
             yield matrices.element(w, v, k)

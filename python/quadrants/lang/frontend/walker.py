@@ -144,6 +144,8 @@ class Walker:
             return x
         if kind in (list, tuple, dict, types.FunctionType, types.ModuleType, Mat, Value, access.Acc):
             return x
+        if isinstance(x, StructField):
+            return self.acc(x, lambda w, field: structs().AccStruct(field))
         if isinstance(x, Field):
             return self.acc(x, access.of_field)
         if isinstance(x, Ndarray):
@@ -152,6 +154,8 @@ class Walker:
             return x.item()
         if isinstance(x, Matrix):
             return self.constant_matrix(x)
+        if isinstance(x, Struct):
+            return structs().constant(self, x)
         if kind is ndrange:
             from quadrants.lang.frontend.library import range_of
 
@@ -211,10 +215,17 @@ def located(w, error):
 
 def _host_classes():
     """Imported late: the host classes import the front end's tables."""
-    global Field, Ndarray, Matrix
+    global Field, Ndarray, Matrix, Struct, StructField
     from quadrants.lang.field import Field
     from quadrants.lang.matrix import Matrix
     from quadrants.lang.ndarray import Ndarray
+    from quadrants.lang.struct import Struct, StructField
 
 
-Field = Ndarray = Matrix = ()
+def structs():
+    from quadrants.lang.frontend import structs as module
+
+    return module
+
+
+Field = Ndarray = Matrix = Struct = StructField = ()
