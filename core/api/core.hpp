@@ -27,6 +27,7 @@ struct ContextConfig {
   std::map<std::string, std::string> options;  // rows of options.def, decimal text
   bool offline_cache = true;
   std::string cache_root;                // resolved by the caller
+  std::vector<std::string> read_only_roots;  // behind it, in order; looked up, never written
   std::string cleaning_policy = "lru";
   uint64_t cache_max_bytes = 100ull << 20;
   double cleaning_factor = 0.25;
@@ -80,7 +81,7 @@ class Executable {
   virtual void launch(uint64_t *words) = 0;         // throws Error; reports wait in take_reports
   virtual bool has_reports() const = 0;             // cheap; true after a launch that reported something
   virtual std::vector<Report> take_reports(bool &failed, uint32_t &dropped) = 0;
-  virtual const void *result() const = 0;           // QD_RESULT_BYTES on the host; valid after sync()
+  virtual const void *result() const = 0;           // QD_RESULT_BYTES, a copy of the calling thread's own; call after sync()
   virtual const Observations &observations() const = 0;
   virtual uint32_t n_tasks() const = 0;
   virtual uint32_t n_words() const = 0;             // kernel words that launch() expects
@@ -115,6 +116,22 @@ class Context {
 // Asked now and then during long launches, on the launching thread; true ends the launch: Error{interrupted}. Set once,
 // before the first launch.
 void set_launch_poll(std::function<bool()>);
+
+// The folder of a cache as a tool sees it (cache/inspect.hpp). Nothing here needs a Context.
+struct CacheEntry {
+  std::string path, tier, arch, key, version, payload_digest, problem;  // problem: empty for an intact entry
+  uint64_t file_bytes = 0, payload_bytes = 0;
+  int64_t used = 0;  // seconds since 1970
+  std::vector<std::pair<std::string, std::string>> components;  // of the key: name, digest
+};
+std::vector<CacheEntry> cache_list(const std::string &root, bool whole);
+std::optional<std::string> cache_read(const std::string &root, const std::string &path);
+// Publishes the bytes of an entry's file; the reason when that can't be done, else empty.
+std::string cache_import(const std::string &root, std::string_view file);
+std::pair<uint64_t, uint64_t> cache_clean(const std::string &root, const std::string &policy, uint64_t max_bytes,
+                                          double factor);  // files and bytes that went
+// Tasks of a stored plan: name, digest of the bytes in hex; behind them "tasks", the component of a kernel cached whole.
+std::vector<std::pair<std::string, std::string>> plan_tasks(std::string_view plan);
 
 // Log lines of the core and of plugins; level 1 error .. 5 trace. The default sink is spdlog's on standard error.
 void set_log_level(int level);

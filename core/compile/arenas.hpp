@@ -18,7 +18,7 @@ struct Arena {  // used by its thread only
   std::shared_ptr<Buffer> scratch, result, report;
   std::vector<std::shared_ptr<Buffer>> outgrown;  // launches that still run may use them
   uint64_t version = 0;                           // changes when an address does; unique among all arenas
-  std::vector<uint8_t> result_copy;               // where results are not mapped
+  std::vector<uint8_t> result_copy;               // what result() gave last: the thread's own, so that close() cannot take it away
 
   // Makes sure of the memory; after the first call for a kernel nothing is left to do.
   void need(Backend &, uint64_t scratch_bytes, bool results, bool reports);

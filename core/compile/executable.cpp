@@ -1,6 +1,7 @@
 // executable.cpp: launches. A Block is everything a launch writes: the array for the plugin and the argument blocks of
 // all tasks, one behind the other. One block is kept ready; a second thread that launches at the same time makes its
-// own.
+// own. Result and report memory is only touched by copy_in and copy_out, never by its mapped address: those keep the
+// runtime open while they run, so that a close() on another thread frees nothing under them.
 #include <algorithm>
 #include <cstring>
 
@@ -141,16 +142,13 @@ void Loaded::launch(uint64_t *words) {
 
 QdReportHeader Loaded::report_header(const Arena &a) const {
   QdReportHeader h{};
-  if (!reports_ || !a.report) return h;
-  if (const void *p = a.report->host()) std::memcpy(&h, p, sizeof h);
-  else a.report->copy_out(0, &h, sizeof h);
+  if (reports_ && a.report) a.report->copy_out(0, &h, sizeof h);
   return h;
 }
 
 void Loaded::clear_reports(Arena &a) const {
   const QdReportHeader empty{0, 0, 0, report_bytes};
-  if (void *p = a.report->host()) std::memcpy(p, &empty, sizeof empty);
-  else a.report->copy_in(0, &empty, sizeof empty);
+  a.report->copy_in(0, &empty, sizeof empty);
 }
 
 bool Loaded::has_reports() const {
@@ -185,10 +183,11 @@ std::vector<Report> Loaded::take_reports(bool &failed, uint32_t &dropped) {
 
 const void *Loaded::result() const {
   Arena &a = arenas_->mine();
-  if (!a.result) a.need(*backend_, 0, true, false);
-  if (const void *p = a.result->host()) return p;
-  a.result_copy.resize(QD_RESULT_BYTES);
-  a.result->copy_out(0, a.result_copy.data(), QD_RESULT_BYTES);
+  if (a.result_copy.empty()) a.result_copy.resize(QD_RESULT_BYTES);
+  if (plan_.n_outputs) {
+    if (!a.result) a.need(*backend_, 0, true, false);
+    a.result->copy_out(0, a.result_copy.data(), 8ull * plan_.n_outputs);
+  }
   return a.result_copy.data();
 }
 

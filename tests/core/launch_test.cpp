@@ -87,8 +87,10 @@ TEST(Launch, OneCallWithAllTasks) {
     EXPECT_EQ(l[i].ordinal, i);
     EXPECT_EQ(l[i].words[QD_ARG_ORDINAL], i);
     EXPECT_EQ(l[i].flags, 0u);
-    EXPECT_EQ(l[i].words[QD_ARG_RESULT], uint64_t(reinterpret_cast<uintptr_t>(e->result())));
+    EXPECT_EQ(l[i].words[QD_ARG_RESULT], l[0].words[QD_ARG_RESULT]);
   }
+  *reinterpret_cast<uint64_t *>(l[0].words[QD_ARG_RESULT]) = 41;
+  EXPECT_EQ(*static_cast<const uint64_t *>(e->result()), 41u);
   // The array's address and extent reach the tasks that name it, and all use one scratch slot.
   EXPECT_EQ(l[0].words[4], 0x1000u);
   EXPECT_EQ(l[0].words[5], 50u);

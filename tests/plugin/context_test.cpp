@@ -189,6 +189,41 @@ TEST_F(ContextTest, CloseWhileOtherThreadsWork) {
   }
 }
 
+// Everything that a launch brings back lies in memory that close() frees.
+TEST_F(ContextTest, CloseWhileOtherThreadsReadResultsAndReports) {
+  const char *reporting = R"(func @r($n: i32) {
+  %n = arg.i32 $n
+  operand %n
+  report 3, 0
+  output 0, %n
+})";
+  for (int round = 0; round < 10; ++round) {
+    auto c = Context::open(config);
+    auto e = c->compile(ir::parse(reporting));
+    std::atomic<int> ended = 0, read = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        std::vector<uint64_t> words(e->n_words(), 5);
+        uint64_t sum = 0;
+        try {
+          for (;; ++read) {
+            e->launch(words.data());
+            bool failed = false;
+            uint32_t dropped = 0;
+            if (e->has_reports()) sum += e->take_reports(failed, dropped).size();
+            sum += *static_cast<const uint64_t *>(e->result());
+          }
+        } catch (const Error &x) { ended += std::string(x.what()).find("the runtime was reset") != std::string::npos; }
+        EXPECT_NE(sum, ~0ull);
+      });
+    while (read < 20) std::this_thread::yield();
+    c->close();
+    for (auto &t : threads) t.join();
+    EXPECT_EQ(ended, 4);
+  }
+}
+
 TEST_F(ContextTest, AForkedChildIsToldSo) {
   auto c = Context::open(config);
   auto e = c->compile(ir::parse(kernel_text));
