@@ -372,7 +372,7 @@ def _argument(w, func, name, annotation, a):
         v = _as_annotated(w, func, name, annotation, v)
     if (type(v) in SCALARS or type(v) in COMPOUND) and (changed or (type(v) is Big and not v.owned)):
         return variable(w, v)
-    return v
+    return variable(w, v) if type(v) is Big else v  # it has a name now, so a second name for it is a copy
 
 
 def _stores(source):
