@@ -9,7 +9,7 @@ from quadrants._native import DataType, Value, Var
 from quadrants.lang.elementwise import cast
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.forms import plain
-from quadrants.lang.frontend import errors, matrices, reports, structs
+from quadrants.lang.frontend import bundles, errors, matrices, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.arguments import is_template
 from quadrants.lang.frontend.results import resolve_types
@@ -386,6 +386,12 @@ def _as_annotated(w, func, name, annotation, v):
         return matrices.to_type(w, v, annotation)
     if isinstance(annotation, StructType):
         return structs.to_struct(w, v, annotation)
+    if bundles.is_bundle(annotation):
+        if not isinstance(v.obj if type(v) is bundles.Bundle else v, annotation):
+            raise QuadrantsTypeError(
+                f'"{name}" of "{func.__name__}" takes a {annotation.__name__}, got {describe(w, v)}'
+            )
+        return v
     if isinstance(annotation, DataType) or annotation in (int, float, bool):
         if type(v) not in SCALARS:
             raise QuadrantsTypeError(f'"{name}" of "{func.__name__}" takes {annotation}, got {describe(w, v)}')

@@ -17,6 +17,7 @@ from quadrants.lang.exception import (
 )
 from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     access,
+    bundles,
     calls,
     decompositions,
     errors,
@@ -89,7 +90,7 @@ def _walk(w, kernel, values):
     plan = [None] * len(names)  # members of arguments come after them
     bound = []
     for k, (name, annotation, value) in enumerate(zip(names, kernel.signature.types, values)):
-        bound.append((name, _parameter(w, kernel, plan, k, name, annotation, value)))
+        bound.append((name, parameter(w, kernel, plan, k, name, annotation, value)))
     saved = w.enter(kernel.func, kernel.source, None)
     w.readonly = frozenset(names)
     for name, v in bound:
@@ -146,7 +147,8 @@ def _hand_over(kernel, count) -> int:
 
 
 # --------------------------------------------------------------------------------------------------------- parameters
-def _parameter(w, kernel, plan, k, name, annotation, value):
+def parameter(w, kernel, plan, k, name, annotation, value):
+    """The kernel's value of argument (or member of an argument) number `k`, whose plan it fills in."""
     if annotation is None:
         return _owner(plan, k, value)
     if is_template(annotation):
@@ -163,6 +165,8 @@ def _parameter(w, kernel, plan, k, name, annotation, value):
         return _vector(w, plan, k, name, annotation)
     if isinstance(annotation, StructType):
         return structs.parameter(w, plan, k, name, annotation, value, kernel)
+    if bundles.is_bundle(annotation):
+        return bundles.of_argument(w, kernel, plan, k, name, annotation, value)
     raise QuadrantsSyntaxError(
         f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a "
         "vector or matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
