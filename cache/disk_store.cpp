@@ -85,7 +85,9 @@ Fd::~Fd() {
 std::string shard_of(const Key &key) { return key.tier + "/" + key.digest.hex().substr(0, 2); }
 std::string path_of(const Key &key) { return shard_of(key) + "/" + key.digest.hex(); }
 
-DiskLayer::DiskLayer(StoreConfig config) : config_(std::move(config)) {}
+DiskLayer::DiskLayer(StoreConfig config, bool read_only) : config_(std::move(config)), read_only_(read_only) {
+  writable_ = !read_only;
+}
 
 void DiskLayer::warn_once(std::atomic<bool> &said, const std::string &message) {
   if (!said.exchange(true) && config_.warn) config_.warn(message);
@@ -96,13 +98,13 @@ Fd DiskLayer::open_root(std::string &why) const {
     why = "no folder for the cache is known, because neither HOME nor XDG_CACHE_HOME is set";
     return Fd();
   }
-  int error = make_folders(config_.root);
+  int error = read_only_ ? 0 : make_folders(config_.root);
   Fd fd(error ? -1 : ::open(config_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat s {};
   if (!error && (!fd || ::fstat(fd.get(), &s))) error = errno;
   if (error) {
     why = "the cache folder " + config_.root + " can't be used (" + error_text(error) + ")";
-  } else if (s.st_uid != ::geteuid()) {
+  } else if (!read_only_ && s.st_uid != ::geteuid()) {
     why = "the cache folder " + config_.root + " belongs to another user, and cached code is executed";
   } else if (s.st_mode & (S_IWGRP | S_IWOTH)) {
     why = "the cache folder " + config_.root +
@@ -122,6 +124,10 @@ bool DiskLayer::ready() {
     if (root_) usable_.store(true, std::memory_order_release);
   }
   if (why.empty()) return true;
+  if (read_only_) {
+    warn_once(said_root_, why + ". Nothing is read from it: correct offline_cache_read_only_paths.");
+    return false;
+  }
   warn_once(said_root_, why +
                             ". Compiled kernels are kept in memory only; to keep them, set offline_cache_file_path (or "
                             "QD_OFFLINE_CACHE_FILE_PATH) to a folder of your own; offline_cache=False silences this.");
@@ -153,7 +159,8 @@ std::optional<Entry> DiskLayer::get(const Key &key) {
   }
   if (!entry) return {};
   use(key.digest);
-  if (config_.cleaning_policy != "fifo" && ::time(nullptr) - s.st_mtime >= touch_after) ::futimens(fd.get(), nullptr);
+  if (!read_only_ && config_.cleaning_policy != "fifo" && ::time(nullptr) - s.st_mtime >= touch_after)
+    ::futimens(fd.get(), nullptr);
   return entry;
 }
 
@@ -165,7 +172,7 @@ std::optional<Info> DiskLayer::stat(const Key &key) {
   size_t first = std::min(size_t(s.st_size), sizeof head);
   if (!read_all(fd.get(), head, first)) return {};
   auto info = decode_header({head, first}, uint64_t(s.st_size), key);
-  if (info && config_.cleaning_policy != "fifo" && ::time(nullptr) - s.st_mtime >= touch_after)
+  if (info && !read_only_ && config_.cleaning_policy != "fifo" && ::time(nullptr) - s.st_mtime >= touch_after)
     ::futimens(fd.get(), nullptr);
   return info;
 }
@@ -221,7 +228,7 @@ void DiskLayer::put(const Key &key, std::string_view file) {
 }
 
 void DiskLayer::drop(const Key &key) {
-  if (!valid_key(key) || !ready()) return;
+  if (read_only_ || !valid_key(key) || !ready()) return;
   ::unlinkat(root_.get(), path_of(key).c_str(), 0);
 }
 

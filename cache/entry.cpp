@@ -181,4 +181,19 @@ std::optional<std::string> entry_version(std::string_view head) {
   return std::string(*version);
 }
 
+std::optional<std::string> entry_arch(std::string_view head) {
+  const auto key = entry_key(head);
+  if (!key) return {};
+  return key->arch;
+}
+
+std::optional<Key> entry_key(std::string_view head) {
+  const auto f = read_fixed(head);
+  const auto tier = f ? get_name(f->tier) : std::nullopt, arch = f ? get_name(f->arch) : std::nullopt;
+  if (!tier || !arch) return {};
+  Key key{std::string(*tier), std::string(*arch), {}};
+  std::memcpy(key.digest.bytes.data(), f->key, 32);
+  return key;
+}
+
 }  // namespace qd::cache

@@ -33,6 +33,9 @@ std::string encode_entry(const Key &, std::string_view payload, const Digest &pa
 // entry.
 std::optional<Info> decode_header(std::string_view head, uint64_t file_size, const Key &);
 std::optional<Entry> decode_entry(std::string_view file, const Key &);
-std::optional<std::string> entry_version(std::string_view head);  // of any entry with an intact header; for cleaning
+// Of any entry with an intact header: for cleaning, listing and import.
+std::optional<std::string> entry_version(std::string_view head);
+std::optional<std::string> entry_arch(std::string_view head);
+std::optional<Key> entry_key(std::string_view head);
 
 }  // namespace qd::cache

@@ -10,13 +10,16 @@ namespace {
 
 class LayeredStore final : public Store {
  public:
-  LayeredStore(uint64_t memory_bytes, std::unique_ptr<DiskLayer> disk)
-      : memory_(memory_bytes), disk_(std::move(disk)) {}
+  LayeredStore(uint64_t memory_bytes, std::unique_ptr<DiskLayer> disk,
+               std::vector<std::unique_ptr<DiskLayer>> shipped = {})
+      : memory_(memory_bytes), disk_(std::move(disk)), shipped_(std::move(shipped)) {}
 
   std::optional<Entry> get(const Key &key) override {
     return guarded<Entry>([&]() -> std::optional<Entry> {
       if (auto entry = memory_.get(key)) return entry;
       auto entry = disk_ ? disk_->get(key) : std::nullopt;
+      for (const auto &s : shipped_)
+        if (!entry && !dropped(key)) entry = s->get(key);
       if (entry) memory_.keep(key, *entry);
       return entry;
     });
@@ -25,7 +28,10 @@ class LayeredStore final : public Store {
   std::optional<Info> stat(const Key &key) override {
     return guarded<Info>([&] {
       auto info = memory_.stat(key);
-      return info || !disk_ ? info : disk_->stat(key);
+      if (!info && disk_) info = disk_->stat(key);
+      for (const auto &s : shipped_)
+        if (!info && !dropped(key)) info = s->stat(key);
+      return info;
     });
   }
 
@@ -45,6 +51,10 @@ class LayeredStore final : public Store {
     guarded<bool>([&]() -> std::optional<bool> {
       memory_.drop(key);
       if (disk_) disk_->drop(key);
+      if (!shipped_.empty()) {  // it can't be removed there: it is not looked up there again
+        std::lock_guard lock(mutex_);
+        dropped_.insert(key);
+      }
       return true;
     });
   }
@@ -91,11 +101,17 @@ class LayeredStore final : public Store {
     } catch (...) { return {}; }
   }
 
+  bool dropped(const Key &key) {
+    std::lock_guard lock(mutex_);
+    return dropped_.contains(key);
+  }
+
   MemoryLayer memory_;
   std::unique_ptr<DiskLayer> disk_;
+  const std::vector<std::unique_ptr<DiskLayer>> shipped_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::unordered_set<Key, KeyHash> building_;
+  std::unordered_set<Key, KeyHash> building_, dropped_;
 };
 
 }  // namespace
@@ -106,7 +122,14 @@ std::unique_ptr<Store> make_memory_store(uint64_t max_bytes) {
 
 std::unique_ptr<Store> make_store(const StoreConfig &config) {
   auto disk = config.offline_cache ? std::make_unique<DiskLayer>(config) : nullptr;
-  return std::make_unique<LayeredStore>(config.memory_bytes, std::move(disk));
+  std::vector<std::unique_ptr<DiskLayer>> shipped;
+  if (config.offline_cache)
+    for (const std::string &root : config.read_only_roots) {
+      StoreConfig one = config;
+      one.root = root;
+      shipped.push_back(std::make_unique<DiskLayer>(std::move(one), true));
+    }
+  return std::make_unique<LayeredStore>(config.memory_bytes, std::move(disk), std::move(shipped));
 }
 
 }  // namespace qd::cache

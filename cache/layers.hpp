@@ -55,7 +55,7 @@ class Fd {  // closes what it holds
 
 class DiskLayer {
  public:
-  explicit DiskLayer(StoreConfig);
+  explicit DiskLayer(StoreConfig, bool read_only = false);
   std::optional<Entry> get(const Key &);
   std::optional<Info> stat(const Key &);
   void put(const Key &, std::string_view file);  // of encode_entry
@@ -78,6 +78,7 @@ class DiskLayer {
   void warn_once(std::atomic<bool> &said, const std::string &message);
 
   const StoreConfig config_;
+  const bool read_only_;
   std::mutex mutex_;  // of what follows
   bool tried_ = false;
   Fd root_, usage_;

@@ -94,6 +94,9 @@ std::unique_ptr<Store> make_memory_store(uint64_t max_bytes);
 
 struct StoreConfig {
   bool offline_cache = true;  // false: there is no disk layer, so nothing of it can be touched
+  // Folders looked into behind the writable one, in order: shipped with an image, shared by a cluster. Never written,
+  // touched, locked or cleaned; entries are checked as any other. The program named them, so any owner is trusted.
+  std::vector<std::string> read_only_roots;
   std::string root;           // the one folder of all tiers; empty: none is known, memory only, with a warning
   std::string cleaning_policy = "lru";  // never, version, lru, fifo
   uint64_t max_bytes = 100ull << 20;    // of the files of all tiers together; 0: no bound

@@ -16,6 +16,7 @@ SOURCE = ROOT / "python/quadrants/lang/config.py"
 
 # Defaults that depend on the machine, and accepted values, in words; keys are names in config.py.
 DEFAULTS = {
+    "list": "none",
     "_compile_threads": "the cores that the process may use, at most 16",
     "_cores": "the cores that the process may use",
     "default_cache_path": "`$XDG_CACHE_HOME` or `~/.cache`, then `quadrants/qdcache`",
@@ -25,6 +26,7 @@ ACCEPTED = {
     "INT": "integers",
     "COUNT": "integers from 0",
     "TEXT": "strings",
+    "PATHS": "a list of paths, or one text with `:` between them",
     "FRACTION": "0 to 1",
     "AMOUNT": "numbers from 0",
     "FP": "`f32` `f64`",

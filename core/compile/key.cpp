@@ -2,6 +2,8 @@
 // digests: so the header of an entry can be compared with a key component by component.
 #include "core/compile/key.hpp"
 
+#include <unordered_set>
+
 #include "cache/entry.hpp"
 #include "core/support/error.hpp"
 
@@ -54,6 +56,15 @@ KeyOf combine(std::string_view what, std::vector<cache::Component> components) {
 
 }  // namespace
 
+// Of distinct tasks, in order: equal tasks are one.
+cache::Digest digest_of_tasks(std::span<const split::Task *const> unit) {
+  cache::Hasher all;
+  std::unordered_set<cache::Digest, cache::DigestHash> seen;
+  for (const split::Task *t : unit)
+    if (seen.insert(t->digest).second) all.update("task", t->digest.view());
+  return all.finish();
+}
+
 KeyOf artifact_key(std::span<const split::Task *const> unit, const BackendInfo &backend, const Options &options) {
   std::vector<cache::Component> c;
   c.reserve(unit.size() + 4);
@@ -61,9 +72,7 @@ KeyOf artifact_key(std::span<const split::Task *const> unit, const BackendInfo &
     for (size_t i = 0; i < unit.size(); ++i)
       c.push_back({unit.size() == 1 ? "task" : "task " + std::to_string(i), unit[i]->digest});
   } else {
-    cache::Hasher all;
-    for (const split::Task *t : unit) all.update("task", t->digest.view());
-    c.push_back({"tasks", all.finish()});
+    c.push_back({"tasks", digest_of_tasks(unit)});
   }
   c.push_back({"arch", cache::digest_of(backend.arch)});
   c.push_back({"build id", backend.build_id});

@@ -24,6 +24,9 @@ struct KeyOf {
 // row.
 KeyOf artifact_key(std::span<const split::Task *const> unit, const BackendInfo &, const Options &);
 
+// The component "tasks" of a kernel that is cached whole: of its distinct tasks, in order.
+cache::Digest digest_of_tasks(std::span<const split::Task *const>);
+
 // K2: finished code, from the digest of the artifact as the store has it.
 KeyOf finished_key(const cache::Digest &artifact, const BackendInfo &, const Options &);
 

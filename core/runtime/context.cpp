@@ -41,6 +41,7 @@ std::shared_ptr<cache::Store> open_store(const ContextConfig &c) {
   cache::StoreConfig s;
   s.offline_cache = c.offline_cache;
   s.root = c.cache_root;
+  s.read_only_roots = c.read_only_roots;
   s.cleaning_policy = c.cleaning_policy;
   s.max_bytes = c.cache_max_bytes;
   s.cleaning_factor = c.cleaning_factor;

@@ -91,6 +91,7 @@ const std::map<std::string_view, Setter> &setters() {
       FIELD(options),
       FIELD(offline_cache),
       FIELD(cache_root),
+      FIELD(read_only_roots),
       FIELD(cleaning_policy),
       FIELD(cache_max_bytes),
       FIELD(cleaning_factor),

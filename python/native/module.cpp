@@ -14,6 +14,7 @@ NB_MODULE(_native, m) {
     init_values(module);
     init_builder(module);
     init_runtime(m);
+  init_cache_tools(m);
     init_ndarray(module);
     init_guards(module);
     init_kernel(module);

@@ -30,6 +30,7 @@ BufferHandle &buffer_handle(PyObject *o);  // TypeError when it is none
 ExecutableHandle &executable_handle(PyObject *o);
 
 void init_runtime(nanobind::module_ &m);
+void init_cache_tools(nanobind::module_ &m);
 void init_ndarray(PyObject *module);
 void init_guards(PyObject *module);
 void init_kernel(PyObject *module);

@@ -1,4 +1,4 @@
-"""`python -m quadrants backends`: every plugin that was looked at, and why one cannot be used. `... cache`: later."""
+"""`python -m quadrants backends`: every plugin that was looked at, and why one cannot be used. `... cache`: cache_command.py."""
 
 import sys
 
@@ -8,7 +8,7 @@ from quadrants.lang import config, misc
 USAGE = """usage: python -m quadrants COMMAND
 
   backends        the plugins that were found, which of them work here, and what to do about the others
-  cache           info, list, verify, clean, path of the cache of compiled code (not there yet)
+  cache           info, list, verify, clean, path, explain, export, import: the cache of compiled code; see cache -h
 """
 
 
@@ -46,14 +46,9 @@ def main(arguments: list[str]) -> int:
     if arguments == ["backends"]:
         return backends()
     if arguments[:1] == ["cache"]:
-        if arguments[1:] == ["path"]:
-            print(config.default_cache_path())
-            return 0
-        print(
-            "python -m quadrants cache: info, list, verify and clean are not supported yet; `cache path` is",
-            file=sys.stderr,
-        )
-        return 2
+        from quadrants import cache_command
+
+        return cache_command.main(arguments[1:])
     print(USAGE, end="", file=sys.stderr)
     return 0 if arguments in (["-h"], ["--help"]) else 2
 

@@ -112,6 +112,14 @@ IP = _scalar_type(_native.i32, _native.i64)
 PER_OFFLOAD = Kind("'auto' True False", _as_per_offload, _as_per_offload)
 
 
+def _as_paths(value: Any) -> list[str]:
+    parts = value.split(os.pathsep) if isinstance(value, str) else list(value)
+    return [os.fspath(part) for part in parts if part]
+
+
+PATHS = Kind(f"lists of paths, or one text with {os.pathsep!r} between them", _as_paths, _as_paths)
+
+
 def _as_level(value: Any) -> str:
     return check_level(value, "log_level")
 
@@ -176,6 +184,7 @@ OPTIONS: tuple[Option, ...] = (
     # caches: offline_cache is one switch for all of them
     _O("offline_cache", True, FLAG, "core:offline_cache", "Compiled code outlives the process. False: no disk at all."),
     _O("offline_cache_file_path", default_cache_path, TEXT, "core:cache_root", "The one root of all caches."),
+    _O("offline_cache_read_only_paths", list, PATHS, "core:read_only_roots", "Caches behind it that are only read."),
     _O("offline_cache_cleaning_policy", "lru", POLICY, "core:cleaning_policy", "What goes when the bound is passed."),
     _O("offline_cache_max_size_of_files", 100 << 20, COUNT, "core:cache_max_bytes", "Bytes in all; 0: no bound."),
     _O("offline_cache_cleaning_factor", 0.25, FRACTION, "core:cleaning_factor", "Share freed past the bound."),

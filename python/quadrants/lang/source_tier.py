@@ -212,7 +212,7 @@ def store(kernel: Any, context: Any, key: Key, walk: Any, executable: Any, seen:
     try:
         if rec.unstable:
             raise NoForm(rec.unstable)
-        meta = _packed(kernel, walk, executable)
+        meta = _packed(kernel, key, walk, executable)
     except NoForm as why:
         say_why(kernel, why)
         return
@@ -229,7 +229,7 @@ def say_why(kernel: Any, why: Any) -> None:
     _native.log("debug", f'kernel "{kernel.name}" is parsed in every process: {why}')
 
 
-def _packed(kernel, walk, executable):
+def _packed(kernel, key, walk, executable):
     rec = walk.recorder
     objects = rec.forms.objects
     memory = {id(o.buffer): n for n, o in reversed(list(enumerate(objects))) if hasattr(type(o), "_live")}
@@ -257,6 +257,8 @@ def _packed(kernel, walk, executable):
 
     return {
         "kernel": kernel.__qualname__,
+        "parts": key.parts,
+        "steps": [*[None] * (len(rec.seen) - len(rec.steps)), *rec.steps],
         "seen": rec.seen,
         "args": [_stored_argument(a) for a in walk.args],
         "words": [word(one) for one in walk.words],
