@@ -212,7 +212,7 @@ std::shared_ptr<Executable> Compiler::compile(const ir::Unit &kernel, std::strin
   if (stored) *stored = split::to_bytes(plan);
   seen.passes_ms = ms_since(t);
   dump(kernel, plan);
-  return realise(std::move(plan), std::move(seen));
+  return realise(std::move(plan), std::move(seen), true);
 }
 
 std::shared_ptr<Executable> Compiler::compile_plan(std::string_view stored) {
@@ -220,11 +220,11 @@ std::shared_ptr<Executable> Compiler::compile_plan(std::string_view stored) {
   const auto t = Clock::now();
   auto plan = split::plan_from_bytes(stored);
   seen.passes_ms = ms_since(t);
-  return plan ? realise(std::move(*plan), std::move(seen)) : nullptr;
+  return plan ? realise(std::move(*plan), std::move(seen), false) : nullptr;
 }
 
 // Code for every task of the plan, from the store or the plugin, loaded.
-std::shared_ptr<Executable> Compiler::realise(split::Plan plan, Observations seen) const {
+std::shared_ptr<Executable> Compiler::realise(split::Plan plan, Observations seen, bool was_split) const {
   const BackendInfo &info = backend_->info();
   seen.whole_kernel_reason = whole_kernel_reason(info, config_);
   const bool whole = !seen.whole_kernel_reason.empty();
@@ -247,7 +247,7 @@ std::shared_ptr<Executable> Compiler::realise(split::Plan plan, Observations see
     seen.artifact_bytes += j.finished.bytes->size();
   }
   seen.tasks_hit = seen.tasks_total - seen.tasks_recompiled;
-  if (!whole) {  // a task is a top-level construct: a parallel loop or a serial run
+  if (!whole && was_split) {  // a task is a top-level construct: a parallel loop or a serial run
     seen.constructs_total = seen.tasks_total;
     seen.constructs_hit = seen.tasks_hit;
     seen.constructs_recompiled = seen.tasks_recompiled;

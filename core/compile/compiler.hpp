@@ -54,7 +54,7 @@ class Compiler {
   std::unique_ptr<Module> load(std::vector<Job> &, Observations &) const;
   void obtain(std::vector<Job> &, Observations &) const;
   void dump(const ir::Unit &kernel, const split::Plan &) const;
-  std::shared_ptr<Executable> realise(split::Plan, Observations) const;
+  std::shared_ptr<Executable> realise(split::Plan, Observations, bool was_split) const;
 
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<cache::Store> store_;

@@ -61,11 +61,18 @@ def test_edit_of_one_loop(process):
     assert first["frontend_constructs_total"] == LOOPS and first["frontend_constructs_recompiled"] == LOOPS
     again = process(kernel_text())
     assert compiled_and_cached(again) == (0, LOOPS) and again["compile_calls"] == 0
-    assert again["frontend_constructs_cache_hit"] == LOOPS
+    assert again["frontend_constructs_total"] == -1, "the plan came from the source tier: nothing was split"
     edited = process(kernel_text(edited=3))
     assert compiled_and_cached(edited) == (1, LOOPS - 1) and edited["compile_calls"] == 1
     assert edited["frontend_constructs_recompiled"] == 1 and edited["whole_kernel_reason"] == ""
     assert compiled_and_cached(process(kernel_text(edited=3))) == (0, LOOPS)
+
+
+def test_constructs_without_the_source_tier(process):
+    options = "per_offload_cache=True, src_ll_cache=False"
+    process(kernel_text(), options)
+    again = process(kernel_text(), options)
+    assert again["frontend_constructs_total"] == LOOPS == again["frontend_constructs_cache_hit"]
 
 
 def test_whole_kernel_is_one_unit(process):
