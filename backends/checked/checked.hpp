@@ -1,7 +1,8 @@
-// checked.hpp: the classes of the checking plugin. It stands between a host and another plugin and watches both keep qd_backend.h.
-// The host's handles are numbers that are never given out twice: a stale or foreign one is recognised in a table, nothing is
-// ever dereferenced on the host's word. All tables of ours live in one `Tables` under one lock, which is never held while the
-// wrapped plugin runs; a forked child leaves the parent's Tables behind and starts new ones.
+// checked.hpp: the classes of the checking plugin. It stands between a host and another plugin and watches both keep
+// qd_backend.h. The host's handles are numbers that are never given out twice: a stale or foreign one is recognised in
+// a table, nothing is ever dereferenced on the host's word. All tables of ours live in one `Tables` under one lock,
+// which is never held while the wrapped plugin runs; a forked child leaves the parent's Tables behind and starts new
+// ones.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -41,9 +42,9 @@ void remember(const Failure &) noexcept;
 struct Wrapped {
   std::string path;
   QdbNegotiateFn negotiate = nullptr;
-  QdbHello hello{};        // what we say to it: the host's own words, with our services in between
-  Host host;               // the real one
-  QdbBackend table{};      // a copy: members behind the plugin's end are NULL
+  QdbHello hello{};    // what we say to it: the host's own words, with our services in between
+  Host host;           // the real one
+  QdbBackend table{};  // a copy: members behind the plugin's end are NULL
 };
 
 // The answer of the wrapped plugin; `reply.reason` says why it is null.
@@ -79,12 +80,13 @@ struct Object {
   void *plugin_handle = nullptr;   // set by make()
   std::shared_ptr<Object> parent;  // outlives us, whatever the host destroys
   Instance *instance = nullptr;
-  Device *device = nullptr;        // of all but instances
-  uint32_t users = 0;              // calls that run on it; under the lock, like `children`
-  uint32_t children[7] = {};       // by kind; entries are not counted
+  Device *device = nullptr;   // of all but instances
+  uint32_t users = 0;         // calls that run on it; under the lock, like `children`
+  uint32_t children[7] = {};  // by kind; entries are not counted
 };
 // T's handle and how to give the wrapped plugin's one.
-template <class H, Kind k> struct ObjectOf : Object {
+template <class H, Kind k>
+struct ObjectOf : Object {
   using Handle = H;
   static constexpr Kind own_kind = k;
   ObjectOf() : Object(k) {}
@@ -111,8 +113,8 @@ struct Instance : ObjectOf<QdbInstance, Kind::instance> {
 };
 struct Device : ObjectOf<QdbDevice, Kind::device> {
   uint32_t index = 0;
-  std::mutex transfer;            // for `transfers`
-  QdbStream *transfers = nullptr; // ours, for guards that are not mapped
+  std::mutex transfer;                               // for `transfers`
+  QdbStream *transfers = nullptr;                    // ours, for guards that are not mapped
   std::map<uint64_t, std::weak_ptr<Object>> memory;  // by address that the host sees; under the lock of Tables
   std::string target[3];
 };
@@ -125,9 +127,9 @@ struct Module : ObjectOf<QdbModule, Kind::module> {
   std::map<std::string, QdbEntry *, std::less<>> entries;
 };
 struct Mem : ObjectOf<QdbMem, Kind::mem> {
-  uint64_t size = 0;     // as the host asked; ours lies between two guards
-  uint64_t address = 0;  // as the host sees it
-  char *host = nullptr;  // as the host sees it, or NULL
+  uint64_t size = 0;         // as the host asked; ours lies between two guards
+  uint64_t address = 0;      // as the host sees it
+  char *host = nullptr;      // as the host sees it, or NULL
   mutable std::mutex guard;  // held while guards are read, so that mem_free waits for a check by another thread
   bool gone = false;         // under `guard`
 };
@@ -143,7 +145,7 @@ struct Tables {
   std::map<std::pair<uint64_t, uint64_t>, TaskInfos> artifacts;  // by hash and size
 };
 Tables &tables();
-void leave_parent(uint64_t handle);  // in a forked child
+void leave_parent(uint64_t handle);        // in a forked child
 Instance *find_instance(uint64_t handle);  // without a lock; null: none
 void keep_instance(Instance *);
 
@@ -152,9 +154,10 @@ std::shared_ptr<Object> find(const void *handle, Kind, const std::string &where,
 // Makes `object` known and gives the host's handle. Throws when the plugin gave nothing, or a handle that lives.
 void *make(std::shared_ptr<Object> object, std::shared_ptr<Object> parent, void *plugin_handle, const char *function);
 void check_new(Instance &, Kind, const void *plugin_handle, const char *function);  // the same checks, without making
-std::shared_ptr<Object> take_out(const void *handle, Kind, const char *function);  // for destroying
+std::shared_ptr<Object> take_out(const void *handle, Kind, const char *function);   // for destroying
 
-template <class T> class Using {  // an object that a running call works on
+template <class T>
+class Using {  // an object that a running call works on
  public:
   Using(typename T::Handle *handle, const std::string &where) {
     std::lock_guard<std::mutex> lock(tables().mutex);
@@ -192,7 +195,8 @@ void ready(Instance &, const char *function);  // throws what is pending, and af
 void check_answer(const Slot &, QdbStatus, const char *function);
 
 // Calls the wrapped plugin: `f(slot)`. Throws when it fails; the reason has reached the host by then.
-template <class F> void forward(const Frame &frame, F &&f, bool silent = false) {
+template <class F>
+void forward(const Frame &frame, F &&f, bool silent = false) {
   Slot slot;
   slot.host = &frame.host(), slot.outer = frame.call.slot, slot.silent = silent;
   QdbStatus status = QDB_OK;
@@ -208,7 +212,8 @@ template <class F> void forward(const Frame &frame, F &&f, bool silent = false) 
   throw failure;
 }
 
-template <class T, class F> QdbStatus on(typename T::Handle *handle, const char *function, QdbErr *slot, F &&f) noexcept {
+template <class T, class F>
+QdbStatus on(typename T::Handle *handle, const char *function, QdbErr *slot, F &&f) noexcept {
   return plugin::guard(last_wrapped()->host, slot, [&](const Call &call) {
     Using<T> self(handle, function);
     ready(*self->instance, function);
@@ -216,16 +221,16 @@ template <class T, class F> QdbStatus on(typename T::Handle *handle, const char 
   });
 }
 // For functions that cannot answer a status.
-template <class F> void without_slot(const char *function, F &&f) noexcept {
+template <class F>
+void without_slot(const char *function, F &&f) noexcept {
   try {
     f();
-  } catch (const Failure &e) {
-    remember(e);
-  } catch (...) {
+  } catch (const Failure &e) { remember(e); } catch (...) {
     remember(Broken(Violation::exception, "an exception", function));
   }
 }
-template <class T, class F> void destroying(typename T::Handle *handle, const char *function, F &&f) noexcept {
+template <class T, class F>
+void destroying(typename T::Handle *handle, const char *function, F &&f) noexcept {
   if (!handle) return;
   without_slot(function, [&] {
     const auto self = std::static_pointer_cast<T>(take_out(handle, T::own_kind, function));
@@ -235,20 +240,24 @@ template <class T, class F> void destroying(typename T::Handle *handle, const ch
 }
 
 // Host's structs and arrays.
-template <class T> T *required(T *argument, const char *name, const std::string &where) {
+template <class T>
+T *required(T *argument, const char *name, const std::string &where) {
   if (!argument) throw Broken(Violation::null_argument, "`" + std::string(name) + "` is NULL", where);
   return argument;
 }
 void check_size(uint32_t found, uint32_t expected, const char *name, const std::string &where);
-void check_stride(const void *array, uint32_t stride, uint32_t n, uint32_t element, const char *name, const std::string &where);
-template <class T> void check_array(const T *array, uint32_t stride, uint32_t n, const char *name, const std::string &where) {
+void check_stride(const void *array, uint32_t stride, uint32_t n, uint32_t element, const char *name,
+                  const std::string &where);
+template <class T>
+void check_array(const T *array, uint32_t stride, uint32_t n, const char *name, const std::string &where) {
   check_stride(array, stride, n, sizeof(T), name, where);
 }
 void check_text(const QdbStr &, const char *name, const std::string &where);
 void check_options(const QdbOption *, uint32_t stride, uint32_t n, const std::string &where);
 
 // A struct that the wrapped plugin fills, with bytes behind it that it must leave alone.
-template <class T> struct Guarded {
+template <class T>
+struct Guarded {
   T value{};
   unsigned char behind[64];
   Guarded() {
@@ -258,20 +267,25 @@ template <class T> struct Guarded {
   void check(const char *function) const {
     for (unsigned char b : behind)
       if (b != 0xa5) throw Broken(Violation::struct_overrun, "bytes behind the struct changed", function);
-    if (value.struct_size > sizeof(T)) throw Broken(Violation::struct_overrun, "struct_size grew to " + std::to_string(value.struct_size), function);
+    if (value.struct_size > sizeof(T))
+      throw Broken(Violation::struct_overrun, "struct_size grew to " + std::to_string(value.struct_size), function);
   }
 };
 // Copies a checked answer into the host's struct, as long as that is.
-template <class T> void give(const T &value, T *out) {
+template <class T>
+void give(const T &value, T *out) {
   const uint32_t size = std::min<uint32_t>(out->struct_size, sizeof(T));
   std::memcpy(static_cast<void *>(out), &value, size);
   out->struct_size = size;
 }
-template <size_t n> void check_ends(const char (&text)[n], const char *name, const char *function) {
-  if (!std::memchr(text, 0, n)) throw Broken(Violation::bad_answer, std::string(name) + " does not end in its array", function);
+template <size_t n>
+void check_ends(const char (&text)[n], const char *name, const char *function) {
+  if (!std::memchr(text, 0, n))
+    throw Broken(Violation::bad_answer, std::string(name) + " does not end in its array", function);
 }
 
-// ---------------------------------------------------------------------------------------------------- guards (guards.cpp)
+// ---------------------------------------------------------------------------------------------------- guards
+// (guards.cpp)
 
 inline constexpr uint64_t guard_bytes = 256;  // each side; keeps any alignment up to it
 

@@ -8,7 +8,8 @@ namespace {
 // A plugin keeps the host of its last negotiation until an instance takes a copy: both steps under one lock.
 std::mutex create_mutex;
 
-template <class T> uint64_t plugin_caps(const T &instance) {
+template <class T>
+uint64_t plugin_caps(const T &instance) {
   Guarded<QdbCaps> out;
   Slot slot;
   slot.silent = true;
@@ -41,7 +42,8 @@ QdbStatus QDB_CALL instance_create(const QdbInstanceDesc *desc, QdbInstance **ou
       forward(Frame{call, *made, function}, [&](QdbErr *s) { return w.table.instance_create(desc, &inner, s); });
     }
     Instance *kept = made.release();
-    *out = static_cast<QdbInstance *>(make(std::shared_ptr<Instance>(kept, [](Instance *) {}), nullptr, inner, function));
+    *out =
+        static_cast<QdbInstance *>(make(std::shared_ptr<Instance>(kept, [](Instance *) {}), nullptr, inner, function));
     kept->caps = plugin_caps(*kept);
     keep_instance(kept);
   });
@@ -57,8 +59,11 @@ void QDB_CALL instance_destroy(QdbInstance *h) noexcept {
 // Called where no lock may be taken: in a child between fork and anything else, or while the process ends.
 void QDB_CALL instance_quiesce(QdbInstance *h, uint32_t why) noexcept {
   Instance *self = find_instance(reinterpret_cast<uintptr_t>(h));
-  if (!self || self->destroyed.load()) return remember(Broken(self ? Violation::dead_handle : Violation::unknown_handle, "a handle of no instance", "instance_quiesce"));
-  if (why != 1 && why != 2) return remember(Broken(Violation::bad_value, "why " + std::to_string(why), "instance_quiesce"));
+  if (!self || self->destroyed.load())
+    return remember(Broken(self ? Violation::dead_handle : Violation::unknown_handle, "a handle of no instance",
+                           "instance_quiesce"));
+  if (why != 1 && why != 2)
+    return remember(Broken(Violation::bad_value, "why " + std::to_string(why), "instance_quiesce"));
   if (why == 1) leave_parent(self->handle);
   self->quiesced.store(why);
   self->wrapped->table.instance_quiesce(self->inner(), why);
@@ -72,23 +77,26 @@ QdbStatus QDB_CALL caps(QdbInstance *h, QdbCaps *out, QdbErr *slot) noexcept {
     forward(f, [&](QdbErr *s) { return f.t().caps(self->inner(), &answer.value, s); });
     answer.check(f.function);
     const QdbCaps &c = answer.value;
-    if (!c.units || c.units & ~(QDB_UNIT_TASK | QDB_UNIT_KERNEL)) throw Broken(Violation::bad_answer, "units " + std::to_string(c.units), f.function);
+    if (!c.units || c.units & ~(QDB_UNIT_TASK | QDB_UNIT_KERNEL))
+      throw Broken(Violation::bad_answer, "units " + std::to_string(c.units), f.function);
     if (c.ir_major == 0) throw Broken(Violation::bad_answer, "IR major 0", f.function);
     if (c.caps != self->caps) throw Broken(Violation::bad_answer, "capabilities that changed", f.function);
-    if ((c.caps & QDB_CAP_FINISH) && !f.t().finish) throw Broken(Violation::bad_answer, "QDB_CAP_FINISH without finish", f.function);
+    if ((c.caps & QDB_CAP_FINISH) && !f.t().finish)
+      throw Broken(Violation::bad_answer, "QDB_CAP_FINISH without finish", f.function);
     give(c, out);
   });
 }
 
-// The counts are ours: the plugin's own would tell of our second compile(). No other extension is let through: its functions
-// would be given our handles.
+// The counts are ours: the plugin's own would tell of our second compile(). No other extension is let through: its
+// functions would be given our handles.
 const void *QDB_CALL extension(QdbInstance *h, const QdbStr *name, uint32_t version) noexcept {
   const void *answer = nullptr;
   without_slot("extension", [&] {
     const Using<Instance> self(h, "extension");
     required(name, "name", "extension");
     const QdbBackend &t = self->wrapped->table;
-    if (plugin::text(*name) == QD_EXT_COUNTS_NAME && t.extension && t.extension(self->inner(), name, version)) answer = &self->counts;
+    if (plugin::text(*name) == QD_EXT_COUNTS_NAME && t.extension && t.extension(self->inner(), name, version))
+      answer = &self->counts;
   });
   return answer;
 }
@@ -108,8 +116,10 @@ QdbStatus QDB_CALL device_info(QdbInstance *h, uint32_t index, QdbDeviceInfo *ou
     forward(f, [&](QdbErr *s) { return f.t().device_info(self->inner(), index, &answer.value, s); });
     answer.check(f.function);
     const QdbDeviceInfo &d = answer.value;
-    check_ends(d.name, "name", f.function), check_ends(d.isa, "isa", f.function), check_ends(d.driver_version, "driver_version", f.function);
-    if (d.kind < QDB_KIND_CPU || d.kind > QDB_KIND_OTHER) throw Broken(Violation::bad_answer, "kind " + std::to_string(d.kind), f.function);
+    check_ends(d.name, "name", f.function), check_ends(d.isa, "isa", f.function),
+        check_ends(d.driver_version, "driver_version", f.function);
+    if (d.kind < QDB_KIND_CPU || d.kind > QDB_KIND_OTHER)
+      throw Broken(Violation::bad_answer, "kind " + std::to_string(d.kind), f.function);
     give(d, out);
   });
 }
@@ -152,7 +162,8 @@ QdbStatus QDB_CALL target_of_device(QdbDevice *h, uint32_t level, QdbBlob **out,
       changed = now != first;
     }
     if (changed || target_bytes(f, *self, level) != now)
-      throw Broken(Violation::unstable_target, "other bytes than before for level " + std::to_string(level), f.function);
+      throw Broken(Violation::unstable_target, "other bytes than before for level " + std::to_string(level),
+                   f.function);
     *out = f.host().blob(now).pass();
   });
 }

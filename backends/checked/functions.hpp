@@ -1,4 +1,5 @@
-// functions.hpp: the functions of the table, written in the file of what they work on: device, codegen, module, memory, launch.
+// functions.hpp: the functions of the table, written in the file of what they work on: device, codegen, module, memory,
+// launch.
 #pragma once
 #include "qd/qd_backend.h"
 
@@ -21,9 +22,11 @@ void QDB_CALL stream_destroy(QdbStream *) noexcept;
 QdbStatus QDB_CALL stream_sync(QdbStream *, QdbErr *) noexcept;
 // codegen.cpp
 QdbStatus QDB_CALL compile(QdbInstance *, const QdbCompileReq *, QdbArtifactOut *, QdbErr *) noexcept;
-QdbStatus QDB_CALL finish(QdbInstance *, const QdbBytes *target, const QdbArtifact *, QdbArtifactOut *, QdbErr *) noexcept;
+QdbStatus QDB_CALL finish(QdbInstance *, const QdbBytes *target, const QdbArtifact *, QdbArtifactOut *,
+                          QdbErr *) noexcept;
 // module.cpp
-QdbStatus QDB_CALL module_load(QdbDevice *, const QdbArtifact *, uint32_t stride, uint32_t n, QdbModule **, QdbErr *) noexcept;
+QdbStatus QDB_CALL module_load(QdbDevice *, const QdbArtifact *, uint32_t stride, uint32_t n, QdbModule **,
+                               QdbErr *) noexcept;
 void QDB_CALL module_unload(QdbModule *) noexcept;
 QdbStatus QDB_CALL module_entry(QdbModule *, const QdbStr *symbol, QdbEntry **, QdbErr *) noexcept;
 // memory.cpp

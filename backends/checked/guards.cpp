@@ -1,5 +1,5 @@
-// guards.cpp: the bytes around each allocation, written once and compared after whatever may write. Mapped memory is read in
-// place, other memory through copies on a stream of our own.
+// guards.cpp: the bytes around each allocation, written once and compared after whatever may write. Mapped memory is
+// read in place, other memory through copies on a stream of our own.
 #include "backends/checked/checked.hpp"
 
 namespace qd::checked {
@@ -36,7 +36,8 @@ void check_side(const Frame &f, const Mem &m, uint64_t offset, const char *side)
   const size_t at = size_t(std::mismatch(found, found + guard_bytes, pattern()).first - found);
   if (at == guard_bytes) return;
   const size_t distance = offset ? at : guard_bytes - at;
-  const std::string what = "a byte written " + std::to_string(distance) + " bytes " + side + " of an allocation of " + std::to_string(m.size);
+  const std::string what = "a byte written " + std::to_string(distance) + " bytes " + side + " of an allocation of " +
+                           std::to_string(m.size);
   paint(f, const_cast<Mem &>(m));  // told once
   throw Broken(Violation::guard_written, what, f.function);
 }
@@ -45,7 +46,9 @@ void check_zero_at(const Frame &f, const Mem &m, uint64_t offset, uint64_t n) {
   std::vector<char> found(n);
   read(f, m, guard_bytes + offset, found.data(), n);
   const auto bad = std::find_if(found.begin(), found.end(), [](char c) { return c != 0; });
-  if (bad != found.end()) throw Broken(Violation::bad_memory, "a byte that is not zero at " + std::to_string(offset + uint64_t(bad - found.begin())), f.function);
+  if (bad != found.end())
+    throw Broken(Violation::bad_memory,
+                 "a byte that is not zero at " + std::to_string(offset + uint64_t(bad - found.begin())), f.function);
 }
 
 }  // namespace

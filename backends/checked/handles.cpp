@@ -1,5 +1,5 @@
-// handles.cpp: the numbers that the host holds, and what each stands for. Number = 8 * serial + kind, serials are never reused, so
-// a number says of itself whether it was ever given out, as what, and by which process.
+// handles.cpp: the numbers that the host holds, and what each stands for. Number = 8 * serial + kind, serials are never
+// reused, so a number says of itself whether it was ever given out, as what, and by which process.
 #include <cstdio>
 #include <new>
 
@@ -17,7 +17,8 @@ std::string name_of(uint64_t handle, Kind expected) {
   return std::string(hex) + " as " + kind_names[size_t(expected)];
 }
 
-// Asks the parent's instances once what they say in this process. The one call with the lock held: it must come back at once.
+// Asks the parent's instances once what they say in this process. The one call with the lock held: it must come back at
+// once.
 void test_fork() {
   for (Instance *i = instances.load(); i; i = i->next) {
     if (i->quiesced.load() != 1 || i->fork_tested) continue;
@@ -31,7 +32,9 @@ void test_fork() {
 }
 
 // The key of a plugin's handle among those of its instance that live.
-uint64_t plugin_key(Kind kind, const void *plugin_handle) { return reinterpret_cast<uintptr_t>(plugin_handle) << 3 | uint64_t(kind); }
+uint64_t plugin_key(Kind kind, const void *plugin_handle) {
+  return reinterpret_cast<uintptr_t>(plugin_handle) << 3 | uint64_t(kind);
+}
 
 }  // namespace
 
@@ -60,22 +63,24 @@ Instance *find_instance(uint64_t handle) {
 
 void keep_instance(Instance *i) {
   i->next = instances.load();
-  while (!instances.compare_exchange_weak(i->next, i)) {
-  }
+  while (!instances.compare_exchange_weak(i->next, i)) {}
 }
 
 std::shared_ptr<Object> find(const void *handle, Kind kind, const std::string &where, bool destroying) {
   const Tables &t = tables();
   const uint64_t number = reinterpret_cast<uintptr_t>(handle), serial = number >> 3;
-  if (!number) throw Broken(Violation::null_argument, std::string("the ") + kind_names[size_t(kind)] + " is NULL", where);
+  if (!number)
+    throw Broken(Violation::null_argument, std::string("the ") + kind_names[size_t(kind)] + " is NULL", where);
   if (serial == 0 || serial >= t.next || (number & 7) != uint64_t(kind))
     throw Broken(Violation::unknown_handle, name_of(number, kind), where);
   if (serial < t.first) {
     test_fork();
-    throw Failure(QDB_E_FORKED, "this backend was opened by the parent process: start workers with spawn, or call init again", where);
+    throw Failure(QDB_E_FORKED,
+                  "this backend was opened by the parent process: start workers with spawn, or call init again", where);
   }
   const auto found = t.live.find(number);
-  if (found == t.live.end()) throw Broken(destroying ? Violation::double_destroy : Violation::dead_handle, name_of(number, kind), where);
+  if (found == t.live.end())
+    throw Broken(destroying ? Violation::double_destroy : Violation::dead_handle, name_of(number, kind), where);
   return found->second;
 }
 
@@ -83,7 +88,8 @@ void check_new(Instance &instance, Kind kind, const void *plugin_handle, const c
   if (!plugin_handle) throw Broken(Violation::no_object, "success and a NULL handle", function);
   std::lock_guard<std::mutex> lock(tables().mutex);
   if (instance.plugin_handles.count(plugin_key(kind, plugin_handle)))
-    throw Broken(Violation::repeated_handle, std::string("the handle of a living ") + kind_names[size_t(kind)], function);
+    throw Broken(Violation::repeated_handle, std::string("the handle of a living ") + kind_names[size_t(kind)],
+                 function);
 }
 
 void *make(std::shared_ptr<Object> object, std::shared_ptr<Object> parent, void *plugin_handle, const char *function) {
@@ -116,12 +122,17 @@ std::shared_ptr<Object> take_out(const void *handle, Kind kind, const char *func
   if (object->instance->quiesced.load() == 2) throw Broken(Violation::after_quiesce, "a call", function);
   std::string children;
   for (size_t k = 0; k < std::size(object->children); k++)
-    if (const uint32_t n = object->children[k]) children += (children.empty() ? "" : ", ") + std::to_string(n) + " x " + kind_names[k];
-  if (!children.empty()) throw Broken(Violation::live_children, kind_names[size_t(kind)] + (" with " + children) + " alive", function);
+    if (const uint32_t n = object->children[k])
+      children += (children.empty() ? "" : ", ") + std::to_string(n) + " x " + kind_names[k];
+  if (!children.empty())
+    throw Broken(Violation::live_children, kind_names[size_t(kind)] + (" with " + children) + " alive", function);
   uint32_t users = object->users;
   if (kind == Kind::module)
-    for (const auto &[symbol, entry] : static_cast<Module &>(*object).entries) users += t.live.at(reinterpret_cast<uintptr_t>(entry))->users;
-  if (users) throw Broken(Violation::destroy_in_use, std::to_string(users) + " calls on the " + kind_names[size_t(kind)], function);
+    for (const auto &[symbol, entry] : static_cast<Module &>(*object).entries)
+      users += t.live.at(reinterpret_cast<uintptr_t>(entry))->users;
+  if (users)
+    throw Broken(Violation::destroy_in_use, std::to_string(users) + " calls on the " + kind_names[size_t(kind)],
+                 function);
   t.live.erase(object->handle);
   if (object->parent) {
     object->parent->children[size_t(kind)]--;

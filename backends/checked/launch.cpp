@@ -1,5 +1,5 @@
-// launch.cpp: launches. The argument block is read with the task's parameters in hand; afterwards the guards of the memory that it
-// names are compared.
+// launch.cpp: launches. The argument block is read with the task's parameters in hand; afterwards the guards of the
+// memory that it names are compared.
 #include <cstdio>
 
 #include "backends/checked/checked.hpp"
@@ -23,18 +23,24 @@ struct Check {
   uint64_t word(uint32_t i) const { return static_cast<const uint64_t *>(l.args)[i]; }
 
   void shape() const {
-    if (l.flags & ~(QDB_LAUNCH_RANGE_UNKNOWN | QDB_LAUNCH_REPORTS)) fail(Violation::bad_value, "flags " + std::to_string(l.flags));
-    if (!l.args || reinterpret_cast<uintptr_t>(l.args) % 8) fail(Violation::launch_args, l.args ? "an unaligned block" : "NULL");
+    if (l.flags & ~(QDB_LAUNCH_RANGE_UNKNOWN | QDB_LAUNCH_REPORTS))
+      fail(Violation::bad_value, "flags " + std::to_string(l.flags));
+    if (!l.args || reinterpret_cast<uintptr_t>(l.args) % 8)
+      fail(Violation::launch_args, l.args ? "an unaligned block" : "NULL");
     const uint64_t bytes = task ? 8ull * task->arg_words : std::max<uint64_t>(l.arg_bytes / 8 * 8, 8 * QD_ARG_FIRST);
-    if (l.arg_bytes != bytes) fail(Violation::launch_args, std::to_string(l.arg_bytes) + " bytes, not " + std::to_string(bytes));
+    if (l.arg_bytes != bytes)
+      fail(Violation::launch_args, std::to_string(l.arg_bytes) + " bytes, not " + std::to_string(bytes));
     if (uint32_t(word(QD_ARG_ORDINAL)) != l.task_ordinal)
-      fail(Violation::launch_ordinal, std::to_string(l.task_ordinal) + ", and " + std::to_string(uint32_t(word(QD_ARG_ORDINAL))) + " in the block");
+      fail(Violation::launch_ordinal, std::to_string(l.task_ordinal) + ", and " +
+                                          std::to_string(uint32_t(word(QD_ARG_ORDINAL))) + " in the block");
   }
   void range() const {
     if (l.flags & QDB_LAUNCH_RANGE_UNKNOWN) return;
-    const std::string found = std::string("[").append(std::to_string(l.begin)).append(", ").append(std::to_string(l.end)).append(")");
+    const std::string found =
+        std::string("[").append(std::to_string(l.begin)).append(", ").append(std::to_string(l.end)).append(")");
     if (l.begin < 0 || l.begin > l.end) fail(Violation::launch_range, found);
-    if (task && task->serial && (l.begin != 0 || l.end != 1)) fail(Violation::launch_range, found + " for a serial task");
+    if (task && task->serial && (l.begin != 0 || l.end != 1))
+      fail(Violation::launch_range, found + " for a serial task");
   }
   const Mem &touch(std::unique_ptr<Using<Mem>> mem) const {
     const Mem &m = **mem;
@@ -60,7 +66,8 @@ struct Check {
     const uint64_t offset = address - mem.address;
     std::memcpy(&h, mem.host + offset, sizeof h);
     if (h.capacity > mem.size - offset - sizeof h)
-      fail(Violation::buffer_address, "report buffer: a capacity of " + std::to_string(h.capacity) + " in memory of " + std::to_string(mem.size));
+      fail(Violation::buffer_address,
+           "report buffer: a capacity of " + std::to_string(h.capacity) + " in memory of " + std::to_string(mem.size));
   }
   // External arrays may be any memory of the process or of another library: those that are ours are only guarded.
   void buffers() const {
@@ -94,7 +101,8 @@ QdbStatus QDB_CALL launch(QdbStream *h, const QdbLaunch *launches, uint32_t stri
       QdbLaunch l = plugin::at(launches, stride, i);
       const Using<Entry> &entry = used.emplace_back(l.entry, f.element(i));
       const std::string where = f.element(i) + ", entry " + entry->symbol;
-      if (entry->device != self->device) throw Broken(Violation::foreign_handle, "an entry of another device than the stream", where);
+      if (entry->device != self->device)
+        throw Broken(Violation::foreign_handle, "an entry of another device than the stream", where);
       const Check check{f, *self, touched, l, entry->task.get(), where};
       check.shape(), check.range();
       if (entry->task) check.hidden(), check.buffers();

@@ -1,11 +1,12 @@
-// module.cpp: modules and entries. An entry knows its task when this process compiled the artifact; one from a cache of another
-// process is launched with fewer checks.
+// module.cpp: modules and entries. An entry knows its task when this process compiled the artifact; one from a cache of
+// another process is launched with fewer checks.
 #include "backends/checked/checked.hpp"
 #include "backends/checked/functions.hpp"
 
 namespace qd::checked {
 
-QdbStatus QDB_CALL module_load(QdbDevice *h, const QdbArtifact *artifacts, uint32_t stride, uint32_t n, QdbModule **out, QdbErr *slot) noexcept {
+QdbStatus QDB_CALL module_load(QdbDevice *h, const QdbArtifact *artifacts, uint32_t stride, uint32_t n, QdbModule **out,
+                               QdbErr *slot) noexcept {
   return on<Device>(h, "module_load", slot, [&](auto &self, const Frame &f) {
     qd_count_add(&f.instance.counts.load_calls, 1);
     required(out, "module", f.function);
@@ -47,7 +48,8 @@ QdbStatus QDB_CALL module_entry(QdbModule *h, const QdbStr *symbol, QdbEntry **o
     try {
       forward(f, [&](QdbErr *s) { return f.t().module_entry(self->inner(), symbol, &inner, s); });
     } catch (const Failure &e) {
-      if (e.status == QDB_E_SYMBOL && task != self->tasks.end()) throw Broken(Violation::missing_symbol, "no \"" + name + "\"", f.function);
+      if (e.status == QDB_E_SYMBOL && task != self->tasks.end())
+        throw Broken(Violation::missing_symbol, "no \"" + name + "\"", f.function);
       throw;
     }
     {

@@ -1,5 +1,5 @@
-// faulty.cpp: the null backend with faults that a test switches on by name. One fault a name of violations.def, with a suffix where
-// one rule can be broken in several ways; "unmapped" is no fault but memory without host addresses.
+// faulty.cpp: the null backend with faults that a test switches on by name. One fault a name of violations.def, with a
+// suffix where one rule can be broken in several ways; "unmapped" is no fault but memory without host addresses.
 #include <stdexcept>
 
 #include "backends/null/null.hpp"
@@ -64,7 +64,8 @@ QdbStatus QDB_CALL target(QdbDevice *h, uint32_t level, QdbBlob **out, QdbErr *s
   const QdbStatus status = Good::target(h, level, out, slot);
   static char change = 0;
   void *data = nullptr;
-  if (is("unstable_target") && host->blob_resize(context, *out, 1, &data) == QDB_OK) *static_cast<char *>(data) = change++;
+  if (is("unstable_target") && host->blob_resize(context, *out, 1, &data) == QDB_OK)
+    *static_cast<char *>(data) = change++;
   return status;
 }
 
@@ -116,17 +117,22 @@ QdbStatus QDB_CALL fill(QdbStream *h, const QdbFill *f, uint32_t stride, uint32_
 }  // namespace
 }  // namespace qd::null
 
-extern "C" QDB_EXPORT void faulty_hook(void (*hook)(void *), void *arg) { qd::null::hook = hook, qd::null::hook_arg = arg; }
+extern "C" QDB_EXPORT void faulty_hook(void (*hook)(void *), void *arg) {
+  qd::null::hook = hook, qd::null::hook_arg = arg;
+}
 extern "C" QDB_EXPORT void faulty_set(const char *name) { qd::null::fault = name; }
 
 extern "C" QDB_EXPORT QdbStatus QDB_CALL qdb_negotiate(const QdbHello *hello, QdbReply *reply) noexcept {
   using namespace qd::null;
-  const QdbStatus status = qd::plugin::negotiate<Backend>(hello, reply, {"faulty", "Null backend with faults", "0", "ab"});
+  const QdbStatus status =
+      qd::plugin::negotiate<Backend>(hello, reply, {"faulty", "Null backend with faults", "0", "ab"});
   if (status != QDB_OK) return status;
   host = static_cast<const QdbHost *>(hello->host_table(hello->host_ctx, QDB_ABI_MAJOR)), context = hello->host_ctx;
   static QdbBackend table = Good::table;
-  table.device_count = device_count, table.device_info = device_info, table.device_sync = device_sync, table.target_of_device = target;
-  table.compile = compile, table.module_entry = entry, table.mem_alloc = mem_alloc, table.mem_info = mem_info, table.fill = fill;
+  table.device_count = device_count, table.device_info = device_info, table.device_sync = device_sync,
+  table.target_of_device = target;
+  table.compile = compile, table.module_entry = entry, table.mem_alloc = mem_alloc, table.mem_info = mem_info,
+  table.fill = fill;
   reply->backend = &table;
   return status;
 }

@@ -1,4 +1,5 @@
-// harness.hpp: the checking plugin around the faulty one, and the two words that its tests are written in: ok() and broken().
+// harness.hpp: the checking plugin around the faulty one, and the two words that its tests are written in: ok() and
+// broken().
 #pragma once
 #include <gtest/gtest.h>
 
@@ -12,7 +13,8 @@ namespace qd::test {
 inline std::set<std::string> provoked;  // names of violations.def; main.cpp compares at the end
 
 inline void set_fault(const char *name) {
-  static const auto set = reinterpret_cast<void (*)(const char *)>(dlsym(dlopen(QD_FAULTY_PATH, RTLD_NOW | RTLD_LOCAL), "faulty_set"));
+  static const auto set =
+      reinterpret_cast<void (*)(const char *)>(dlsym(dlopen(QD_FAULTY_PATH, RTLD_NOW | RTLD_LOCAL), "faulty_set"));
   set(name);
 }
 
@@ -40,7 +42,8 @@ struct Checked : Backend {
   }
   void broken(const std::string &name, QdbStatus status) {
     EXPECT_LT(status, 0) << name << " was not seen";
-    EXPECT_NE(err.message.find("ABI violation `" + name + "`"), std::string::npos) << "expected " << name << ", found: " << err.message;
+    EXPECT_NE(err.message.find("ABI violation `" + name + "`"), std::string::npos)
+        << "expected " << name << ", found: " << err.message;
     EXPECT_NE(err.message.find("expected: "), std::string::npos);
     EXPECT_FALSE(err.where.empty());
     provoked.insert(name);
@@ -73,7 +76,9 @@ struct Checked : Backend {
   void free(QdbMem *m) { t->mem_free(m); }
 };
 
-inline QdbStatus alloc_status(Checked &c, uint64_t size, QdbMem **out) { return c.t->mem_alloc(c.device, size, out, &c.err); }
+inline QdbStatus alloc_status(Checked &c, uint64_t size, QdbMem **out) {
+  return c.t->mem_alloc(c.device, size, out, &c.err);
+}
 
 // x = argument 0; nothing else.
 inline std::string serial_unit() {

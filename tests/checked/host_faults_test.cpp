@@ -149,7 +149,8 @@ TEST(HostFaults, Requests) {
   host_table()->blob_release(&c.state, out.blob);
   unit[unit.size() - 15] ^= 64;
   c.broken("bad_unit", c.compile(unit, out));
-  const QdbOption good{str("opt_level"), str("2")}, unknown{str("speed"), str("2")}, text{str("opt_level"), str("high")};
+  const QdbOption good{str("opt_level"), str("2")}, unknown{str("speed"), str("2")},
+      text{str("opt_level"), str("high")};
   const auto create = [&](const QdbOption &o) {
     QdbInstanceDesc desc{sizeof desc, 1, &o, sizeof o, 0};
     QdbInstance *instance = nullptr;

@@ -1,4 +1,5 @@
-// plugin_faults_test.cpp: what a plugin may answer wrongly. The faulty plugin does it on request, and does it right before.
+// plugin_faults_test.cpp: what a plugin may answer wrongly. The faulty plugin does it on request, and does it right
+// before.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,7 +8,8 @@
 namespace qd::test {
 namespace {
 
-template <class F> void wrong(Checked &c, const std::string &name, const char *fault, F &&call) {
+template <class F>
+void wrong(Checked &c, const std::string &name, const char *fault, F &&call) {
   c.ok(call());
   set_fault(fault);
   c.broken(name, call());
