@@ -21,11 +21,12 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def init(arch_name, tmp_path):
-    """Call it to start a runtime with options of your own: `init(debug=True)`. Its cache lies in the test's own folder."""
+    """Call it to start a runtime with options of your own: `init(debug=True)`. Its cache lies in the test's own
+    folder, or in that of QD_TEST_CACHE: two runs of the suite on one folder with QD_DEBUG_CACHE_VERIFY=1 compare every hit."""
     import quadrants as qd
 
     def start(**options):
-        options.setdefault("offline_cache_file_path", str(tmp_path / "cache"))
+        options.setdefault("offline_cache_file_path", os.environ.get("QD_TEST_CACHE") or str(tmp_path / "cache"))
         options.setdefault("log_level", "warn")
         qd.init(arch=arch_name, enable_fallback=False, **options)
         return arch_name

@@ -103,14 +103,13 @@ class Recorder:
     """
 
     __slots__ = (
-        "_attributes", "_contents", "_globals", "_keep", "forms", "guards", "pure", "seen", "steps", "unstable", "warned"
+        "_attributes", "_contents", "_globals", "_keep", "forms", "guards", "seen", "steps", "unstable", "warned"
     )  # fmt: skip
 
     def __init__(self):
         self.guards = Guards()
         self.forms, self.steps, self.seen, self.unstable = Forms(), [], [], ""
         self.warned = []  # (source, line in it, text) of compile-time warnings
-        self.pure = None  # of a kernel with fastcache=True: what to do about a captured value
         self._globals = {}
         self._attributes = {}
         self._contents = set()

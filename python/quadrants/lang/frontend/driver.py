@@ -15,6 +15,7 @@ from quadrants.lang.exception import (
     QuadrantsRuntimeTypeError,
     QuadrantsSyntaxError,
 )
+from quadrants.lang.field import Field
 from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     access,
     bundles,
@@ -29,10 +30,18 @@ from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     structs,
 )
 from quadrants.lang.frontend import walker as walker_module
-from quadrants.lang.frontend.arguments import check_number, column_major, expected_element, is_template, owners
+from quadrants.lang.frontend.arguments import (
+    check_number,
+    column_major,
+    expected_element,
+    is_template,
+    is_tensor,
+    owners,
+)
 from quadrants.lang.frontend.results import decoder, resolve_types
 from quadrants.lang.frontend.table import NeedVariable, run
 from quadrants.lang.frontend.walker import Walker
+from quadrants.lang.tensor import Tensor, layout_of
 from quadrants.lang.util import cook_dtype
 from quadrants.lang.values import Mat, make
 from quadrants.types.annotations import NdarrayType
@@ -85,6 +94,7 @@ def _reported(w, error, runtime):
 def _walk(w, kernel, values):
     tree = kernel.source.tree
     out = Walk()
+    w.pure = kernel.fastcache
     w.rec.begin(kernel.func, owners(kernel.signature.types, values))
     names = kernel.signature.names
     plan = [None] * len(names)  # members of arguments come after them
@@ -124,12 +134,17 @@ def call_with_copies(kernel, values):
     for v, c in zip(values, copies):
         if c is not v and v.flags.writeable:
             v[...] = c
+    return hand_over(kernel, len(values), result)
+
+
+def hand_over(kernel, count, result):
+    """Answer of `specialise` for a call that has been made: a specialisation that computes nothing and gives `result`.
+    Made once per runtime."""
     kernel.handed.value = result
-    return _hand_over(kernel, len(values)), [_COPIED] * len(values)
+    return _hand_over(kernel, count), [_COPIED] * count
 
 
 def _hand_over(kernel, count) -> int:
-    """The specialisation that computes nothing and gives `kernel.handed.value`; made once per runtime."""
     runtime = impl.get_runtime()
     if kernel.hand_over[0] != runtime.epoch:
         builder = _native.Builder(kernel.name, runtime.default_ip, runtime.default_fp, True, False)
@@ -149,6 +164,10 @@ def _hand_over(kernel, count) -> int:
 # --------------------------------------------------------------------------------------------------------- parameters
 def parameter(w, kernel, plan, k, name, annotation, value):
     """The kernel's value of argument (or member of an argument) number `k`, whose plan it fills in."""
+    if isinstance(value, Tensor):
+        return _unwrapped(w, kernel, plan, k, name, annotation, value)
+    if is_tensor(annotation):
+        return _tensor(w, kernel, plan, k, name, value)
     if annotation is None:
         return _owner(plan, k, value)
     if is_template(annotation):
@@ -171,6 +190,23 @@ def parameter(w, kernel, plan, k, name, annotation, value):
         f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a "
         "vector or matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
     )
+
+
+def _unwrapped(w, kernel, plan, k, name, annotation, value):
+    """A tensor: what it wraps is a member of it in the launch plan."""
+    plan[k] = ("instance", type(value))
+    inner = len(plan)
+    plan.append(None)
+    found = parameter(w, kernel, plan, inner, name, annotation, value._impl)
+    plan[inner] = ("member", k, "_impl", plan[inner])
+    return found
+
+
+def _tensor(w, kernel, plan, k, name, value):
+    """A parameter annotated `qd.Tensor`: what it is depends on the value."""
+    if value is None or isinstance(value, Field):
+        return _template(w, kernel, plan, k, name, value)
+    return _array(w, kernel, plan, k, name, NdarrayType, value)
 
 
 def _owner(plan, k, value):
@@ -240,6 +276,8 @@ def _array(w, kernel, plan, k, name, annotation, value):
         raise ValueError(f"Invalid value for argument {name} - required array has needs_grad=True: {where}")
     acc = access.of_argument(w, name, d["dtype"], ndim, element, not d["narrow"], annotation.boundary == "clamp")
     acc.argument = k if d["needs_grad"] else None
+    if layout_of(kind) is not None:
+        access.permute(acc, layout_of(kind))
     plan[k] = ("array", kind)
     w.words.extend(("arg", k, part) for part in range(1 + ndim))
     if d["readonly"]:

@@ -13,7 +13,7 @@ import numpy as np
 from quadrants import _native
 from quadrants._native import Builder, Value
 from quadrants.lang.exception import QuadrantsNameError, QuadrantsTypeError
-from quadrants.lang.frontend import access, errors, overflow
+from quadrants.lang.frontend import access, errors, overflow, purity
 from quadrants.lang.guards import Recorder
 from quadrants.lang.static import ndrange
 from quadrants.lang.values import Mat, make
@@ -55,6 +55,7 @@ class Walker:
         if self.debug:
             overflow.install(self)
         self.rec = Recorder()
+        self.pure, self.impure = False, set()  # fastcache=True, and the names it warned of
         self.words, self.sites, self.locked = [], [], []
         self.bound = {}  # parameter by id of the buffer; `words` keeps the buffers alive
         self.accs, self.keep = {}, []
@@ -119,6 +120,8 @@ class Walker:
     # ------------------------------------------------------------------------------------------------- captured values
     def outer(self, name):
         """Value of a name that is not local to the function."""
+        if self.pure:
+            purity.check(self, name)
         found = self.captured.get(name, _MISSING)
         if found is _MISSING:
             try:
@@ -144,6 +147,8 @@ class Walker:
             return x
         if kind in (list, tuple, dict, types.FunctionType, types.ModuleType, Mat, Value, access.Acc):
             return x
+        if isinstance(x, Tensor):
+            return self.wrap(x._impl, what)
         if isinstance(x, StructField):
             return self.acc(x, lambda w, field: structs().AccStruct(field))
         if isinstance(x, Field):
@@ -215,11 +220,12 @@ def located(w, error):
 
 def _host_classes():
     """Imported late: the host classes import the front end's tables."""
-    global Field, Ndarray, Matrix, Struct, StructField
+    global Field, Ndarray, Matrix, Struct, StructField, Tensor
     from quadrants.lang.field import Field
     from quadrants.lang.matrix import Matrix
     from quadrants.lang.ndarray import Ndarray
     from quadrants.lang.struct import Struct, StructField
+    from quadrants.lang.tensor import Tensor
 
 
 def structs():
@@ -228,4 +234,4 @@ def structs():
     return module
 
 
-Field = Ndarray = Matrix = Struct = StructField = ()
+Field = Ndarray = Matrix = Struct = StructField = Tensor = ()
