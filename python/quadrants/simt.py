@@ -1,24 +1,50 @@
-"""`qd.simt`: operations of the threads of a GPU. Not supported yet; each name says so when it is used."""
+"""`qd.simt`: operations of the threads of a GPU. Elsewhere each is a ValueError that names the arch, in kernels (where
+it comes as a QuadrantsCompilationError with the line) and outside."""
 
 import sys as _sys
+from collections.abc import Callable as _Callable
 from types import SimpleNamespace as _Namespace
+from typing import Any as _Any
 
+from quadrants.lang.exception import not_supported_yet as _not_supported_yet
 from quadrants.lang.later import fill_module as _fill_module
-from quadrants.lang.later import later_function as _later_function
 
 _BLOCK = """sync sync_all_nonzero sync_any_nonzero sync_count_nonzero mem_fence mem_sync thread_idx global_thread_idx
     SharedArray reduce reduce_all reduce_add reduce_min reduce_max reduce_all_add reduce_all_min reduce_all_max
     inclusive_scan exclusive_scan inclusive_add inclusive_min inclusive_max exclusive_add exclusive_min exclusive_max
     radix_rank_match_atomic_or"""
 _SUBGROUP = """sync mem_fence elect invocation_id group_size log2_group_size shuffle shuffle_xor shuffle_up shuffle_down
-    broadcast broadcast_first ballot ballot_first_n all_true any_true all_equal reduce_add reduce_min reduce_max
-    bitonic_sort_kv"""
+    broadcast broadcast_first ballot ballot_first_n all_true any_true all_equal lanemask_lt lanemask_le lanemask_eq
+    lanemask_gt lanemask_ge bitonic_sort_kv barrier memory_barrier ballot_full_subgroup"""
+for _kind in ("reduce", "reduce_all", "segmented_reduce"):
+    _SUBGROUP += "".join(f" {_kind}_{op}" for op in ("add", "min", "max"))
+for _kind in ("inclusive", "exclusive"):
+    _SUBGROUP += "".join(f" {_kind}_{op}" for op in ("add", "mul", "min", "max", "and", "or", "xor"))
+_SUBGROUP += "".join(
+    f" {name}_tiled" for name in _SUBGROUP.split() if name.startswith(("shuffle", "broadcast", "reduce", "segmented",
+        "inclusive", "exclusive", "all_", "any_", "ballot_first_n", "bitonic"))
+)  # fmt: skip
 _WARP = """all_nonzero any_nonzero unique ballot shfl_sync_i32 shfl_sync_f32 shfl_up_i32 shfl_up_f32 shfl_down_i32
     shfl_down_f32 shfl_xor_i32 match_any match_all active_mask sync"""
 
 
+def _operation(path: str, name: str) -> _Callable[..., _Any]:
+    def function(*args: _Any, **kwargs: _Any) -> _Any:
+        from quadrants._lib.core import GPU_ARCHS
+        from quadrants.lang.impl import get_runtime
+
+        arch = get_runtime().arch
+        if arch in GPU_ARCHS:
+            raise _not_supported_yet(f"qd.simt.{path}.{name}")
+        raise ValueError(f"qd.{path}.{name} is not supported for arch {arch}")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`qd.simt.{path}.{name}`, for GPUs: a ValueError on any other arch."
+    return function
+
+
 def _group(path: str, names: str) -> _Namespace:
-    return _Namespace(**{name: _later_function(f"simt.{path}.{name}") for name in names.split()})
+    return _Namespace(**{name: _operation(path, name) for name in names.split()})
 
 
 block = _group("block", _BLOCK)

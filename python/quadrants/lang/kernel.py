@@ -9,7 +9,7 @@ import threading
 import time
 
 from quadrants._native import KernelObject
-from quadrants.lang import impl, source_tier
+from quadrants.lang import impl, source_tier, streams
 from quadrants.lang.exception import QuadrantsRuntimeError, QuadrantsSyntaxError, not_supported_yet
 from quadrants.lang.frontend import arguments, results
 from quadrants.lang.frontend.signature import Signature
@@ -74,14 +74,21 @@ class Kernel:
         arguments in the order of parameters."""
         runtime = impl.get_runtime()
         context = runtime.require_context()
-        if kwargs.pop("qd_stream", None) is not None:
-            raise not_supported_yet("qd_stream")
+        if "qd_stream" in kwargs:
+            streams.check_stream(kwargs.pop("qd_stream"))
+            return self._hand_over(self.callable(*args, **kwargs))
         values = self.signature.bind(args, kwargs)
         if arguments.needs_copies(self, values):
             from quadrants.lang.frontend import driver
 
             return driver.call_with_copies(self, values)
         return self._compile(values, runtime, context), values
+
+    def _hand_over(self, result):
+        """What `specialise` answers for a call that was made in another way already."""
+        from quadrants.lang.frontend import driver
+
+        return driver.hand_over(self, len(self.signature.names), result)
 
     def _compile(self, values, runtime, context) -> int:
         began = time.perf_counter()
@@ -171,6 +178,10 @@ def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=Fal
         raise not_supported_yet("qd.kernel(graph=True)")
 
     def decorate(fn):
+        if getattr(fn, "_quadrants_registered", False):
+            raise QuadrantsSyntaxError(
+                "Cant put kernel in front of other annotations (error code: KERNEL_ANNOTATION_ORDER)."
+            )
         return Kernel(fn, fastcache=bool(fastcache or pure)).callable
 
     return decorate if _fn is None else decorate(_fn)

@@ -45,16 +45,15 @@ def fill_module(module: ModuleType, functions: str, classes: str = "") -> None:
         setattr(module, name, later_class(f"{path}.{name}"))
 
 
-_FUNCTIONS = """activate append checkpoint clock_counter clock_freq_hz create_event create_stream deactivate
-deactivate_all_snodes get_addr graph_do_while graph_parallel graph_parallel_context is_active length perf_dispatch rescale_index sparse_matrix_builder stream_parallel tensor wrap"""
+_FUNCTIONS = """activate append checkpoint clock_counter clock_freq_hz deactivate deactivate_all_snodes get_addr
+graph_do_while graph_parallel graph_parallel_context is_active length rescale_index sparse_matrix_builder
+stream_parallel tensor wrap"""
 _CLASSES = {
     "BitpackedFields": "place",
     "BufferView": "shape size subview get_ndarray",
-    "Event": "destroy handle record synchronize wait",
     "GraphStatus": "checkpoint yielded",
     "Mesh": "generate_meta load_meta",
     "MeshInstance": "get_position_as_numpy",
-    "Stream": "destroy handle synchronize",
     "Tensor": "",
 }
 

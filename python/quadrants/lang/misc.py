@@ -18,6 +18,7 @@ from quadrants._lib.core import (
 )
 from quadrants._version import __version__, __version_str__
 from quadrants.lang import config, impl
+from quadrants.lang.static import loop_unique as loop_unique
 
 cpu = host_arch()
 gpu = list(GPU_ARCHS)

@@ -106,16 +106,30 @@ def zero(x):
     return x * 0
 
 
-LATER = (
-    "assume_in_range",
-    "block_local",
-    "cache_read_only",
-    "global_thread_idx",
-    "mesh_local",
-    "mesh_patch_idx",
-    "no_activate",
-    "stop_grad",
-)
+def block_local(*fields):
+    """A hint that threads of a block share these fields' elements; it has no effect on results, and none on the CPU."""
+
+
+def cache_read_only(*fields):
+    """A hint that the next loop only reads these fields; it has no effect on results, and none on the CPU."""
+
+
+def no_activate(*snodes):
+    """A promise that the next loop activates no cells of these nodes; dense fields have none to activate."""
+
+
+def assume_in_range(val, base, low, high):
+    """A promise that `base + low <= val < base + high`, for the benefit of `block_local`. Gives `val`."""
+    return val
+
+
+def loop_unique(val, covers=None):
+    """A promise that `val` differs between the iterations of the loop, so that elements of the fields `covers` indexed
+    with it belong to one iteration each. Gives `val`."""
+    return val
+
+
+LATER = ("global_thread_idx", "mesh_local", "mesh_patch_idx", "stop_grad")
 
 
 def _later(name):

@@ -392,6 +392,10 @@ for _name in ops.ATOMIC_NAMES:
     SPECIAL[getattr(ops, f"atomic_{_name}")] = atomic_handler(_name)
 for _name in static.LATER:
     SPECIAL[getattr(static, _name)] = refused(_name)
+for _name in ("block_local", "cache_read_only", "no_activate"):  # hints: what they name isn't even read
+    SPECIAL[getattr(static, _name)] = lambda w, node: None
+PLAIN[static.assume_in_range] = lambda w, val, base, low, high: val
+PLAIN[static.loop_unique] = lambda w, val, covers=None: val
 
 PLAIN.update({
     static.loop_config: loop_config_, ops.atan2: binary_handler("atan2"), ops.raw_div: binary_handler("raw_div"),
