@@ -14,7 +14,7 @@ inline constexpr int max_element_extent = 4095;
 enum class Source : uint8_t { nd = 1, numpy = 2 };  // no kind is 0: that of a released array
 
 // Kind id, from the lowest bit: source 2, dtype 4 (15: none of ours), ndim 4, element dims 2, element extents 12 each,
-// needs_grad 1, narrow 1 (fewer than 2^31 scalars), readonly 1, contiguous 1.
+// needs_grad 1, narrow 1 (fewer than 2^31 scalars), readonly 1, contiguous 1, then the 24 bits of NdarrayBase._lay_out.
 struct ArrayKind {
   Source source;
   DT dtype;

@@ -93,6 +93,17 @@ PyObject *release(PyObject *o, PyObject *) {
   return Py_NewRef(Py_None);
 }
 
+// Marks an array whose axes the front end takes in another order, so that no call takes it for one in the usual order.
+PyObject *lay_out(PyObject *o, PyObject *code) {
+  return guarded([&] {
+    const int64_t bits = int_arg(code, "layout");
+    if (bits < 0 || bits >> 24) raise("ValueError", "a layout has 24 bits");
+    NdarrayObject *a = self(o);
+    a->kind = (a->kind & ((uint64_t(1) << 40) - 1)) | uint64_t(bits) << 40;
+    return Py_NewRef(Py_None);
+  });
+}
+
 PyGetSetDef getset[] = {{"shape", shape, nullptr, "extents, without those of an element", nullptr},
                         {"_buffer", buffer, nullptr, "the Buffer; None once released", nullptr},
                         {"_kind", kind, nullptr, "kind id", nullptr},
@@ -103,7 +114,9 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(NdarrayObject, weak_references), READONLY, nullptr},
     {}};
 PyMethodDef methods[] = {
-    {"_release", release, METH_NOARGS, "Lets go of the memory; no call accepts the array from then on"}, {}};
+    {"_lay_out", lay_out, METH_O, "Makes a code of 24 bits part of the kind id"},
+    {"_release", release, METH_NOARGS, "Lets go of the memory; no call accepts the array from then on"},
+    {}};
 PyType_Slot slots[] = {{Py_tp_init, (void *)init},
                        {Py_tp_traverse, (void *)traverse},
                        {Py_tp_clear, (void *)clear},

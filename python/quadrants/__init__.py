@@ -40,17 +40,18 @@ _NAMES = {
     "lang.static": """assume_in_range block_local cache_read_only global_thread_idx grouped loop_config mesh_local
         mesh_patch_idx ndrange no_activate one static static_assert static_print stop_grad zero""",
     "lang.decompositions": "eig make_spd polar_decompose solve svd sym_eig",
+    "lang.tensor": "Backend MatrixTensor Tensor VectorTensor tensor wrap",
     "lang.streams": "Event Stream create_event create_stream",
     "lang.perf_dispatch": "perf_dispatch",
-    "lang.later": """Backend BitpackedFields BufferView GraphStatus MatrixTensor Mesh MeshInstance Tensor
-        VectorTensor activate append checkpoint clock_counter clock_freq_hz deactivate deactivate_all_snodes
-        get_addr graph_do_while graph_parallel graph_parallel_context is_active length rescale_index
-        sparse_matrix_builder stream_parallel tensor wrap""",
+    "lang.later": """BitpackedFields BufferView GraphStatus Mesh MeshInstance activate append checkpoint
+        clock_counter clock_freq_hz deactivate deactivate_all_snodes get_addr graph_do_while graph_parallel
+        graph_parallel_context is_active length rescale_index sparse_matrix_builder stream_parallel""",
     "": "ad algorithms experimental graph interop lang linalg math profiler simt sparse tools types",
 }
 _HIDDEN = {
     "lang.misc": "checked null reference",
     "cache_report": "cache_report",
+    "lang.tensor": "_MatrixTensor _Tensor _VectorTensor _wrap",
     "": "_lib _logging",
 }
 

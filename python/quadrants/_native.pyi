@@ -155,6 +155,7 @@ class NdarrayBase:
     shape: tuple[int, ...]
     _buffer: Buffer | None
     _kind: int                                               # what array_kind gives; 0 once released
+    def _lay_out(self, code: int) -> None: ...              # 24 bits of the kind id: an order of the axes
     def _release(self) -> None: ...                          # at reset: lets go of the memory, no call accepts it any more
 
 # Argument plan of one specialisation: one entry per Python parameter, in order.

@@ -47,14 +47,13 @@ def fill_module(module: ModuleType, functions: str, classes: str = "") -> None:
 
 _FUNCTIONS = """activate append checkpoint clock_counter clock_freq_hz deactivate deactivate_all_snodes get_addr
 graph_do_while graph_parallel graph_parallel_context is_active length rescale_index sparse_matrix_builder
-stream_parallel tensor wrap"""
+stream_parallel"""
 _CLASSES = {
     "BitpackedFields": "place",
     "BufferView": "shape size subview get_ndarray",
     "GraphStatus": "checkpoint yielded",
     "Mesh": "generate_meta load_meta",
     "MeshInstance": "get_position_as_numpy",
-    "Tensor": "",
 }
 
 
@@ -63,12 +62,6 @@ def __getattr__(name: str) -> Any:
         value: Any = later_function(name)
     elif name in _CLASSES:
         value = later_class(name, _CLASSES[name])
-    elif name in ("VectorTensor", "MatrixTensor"):
-        value = later_class(name, "", __getattr__("Tensor"))
-    elif name == "Backend":
-        from enum import IntEnum
-
-        value = IntEnum("Backend", {"FIELD": 0, "NDARRAY": 1})
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals().setdefault(name, value)

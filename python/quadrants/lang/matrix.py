@@ -18,7 +18,6 @@ from quadrants.lang.exception import (
     QuadrantsIndexError,
     QuadrantsSyntaxError,
     QuadrantsTypeError,
-    not_supported_yet,
 )
 from quadrants.lang.util import cook_dtype, to_quadrants_type
 
@@ -410,8 +409,10 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
 
     @classmethod
     def tensor(cls, n: int, m: int, dtype: Any, shape: Any, **kwargs: Any) -> Any:
-        """Not supported yet."""
-        raise not_supported_yet("qd.Matrix.tensor")
+        """A tensor of n by m matrices; keywords `backend`, `needs_grad`."""
+        from quadrants.lang.tensor import element_tensor
+
+        return element_tensor("qd.Matrix.tensor")((n, m), dtype, shape, **kwargs)
 
 
 class Vector(Matrix):
@@ -433,8 +434,10 @@ class Vector(Matrix):
 
     @classmethod
     def tensor(cls, n: int, dtype: Any, shape: Any, **kwargs: Any) -> Any:  # type: ignore[override]
-        """Not supported yet."""
-        raise not_supported_yet("qd.Vector.tensor")
+        """A tensor of vectors of n entries; keywords `backend`, `needs_grad`."""
+        from quadrants.lang.tensor import element_tensor
+
+        return element_tensor("qd.Vector.tensor")((n,), dtype, shape, **kwargs)
 
 
 def _vectors(a: Matrix, b: Any, what: str) -> tuple[np.ndarray, np.ndarray]:

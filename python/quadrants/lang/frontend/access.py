@@ -83,7 +83,11 @@ def of_field(w, field) -> Acc:
 def of_captured_array(w, array) -> Acc:
     """Acc of an Ndarray that the kernel captures: bound, with constant shape."""
     array._live()
-    a = _row_major(array.dtype, tuple(array.element_shape), tuple(array.shape))
+    layout = getattr(array, "_tensor_layout", None)
+    shape = tuple(array.shape)
+    a = _row_major(array.dtype, tuple(array.element_shape), tuple(shape[k] for k in layout) if layout else shape)
+    if layout:
+        permute(a, layout)
     a.obj, a.name = array, "array"
     count = 1
     for s in a.shape:
@@ -91,6 +95,14 @@ def of_captured_array(w, array) -> Acc:
     a.wide = count * a.n * a.m > 2**31 - 1
     a.param = w.bound_buffer(array.buffer, a.dtype, ALIAS_EXTERNAL, "array")
     return a
+
+
+def permute(acc: Acc, layout) -> None:
+    """An array whose axes are stored in the order of `layout`: shape and strides in the order of indices."""
+    shape, strides = list(acc.shape), list(acc.strides)
+    for stored, axis in enumerate(layout):
+        shape[axis], strides[axis] = acc.shape[stored], acc.strides[stored]
+    acc.shape, acc.strides = tuple(shape), tuple(strides)
 
 
 def of_argument(w, name, dtype, ndim, element_shape, wide, clamp) -> Acc:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from quadrants.lang.exception import QuadrantsRuntimeTypeError
+from quadrants.lang.tensor import Tensor
 from quadrants.lang.util import cook_dtype
 from quadrants.types.annotations import NdarrayType, Template
 from quadrants.types.compound import MatrixType
@@ -10,6 +11,11 @@ from quadrants.types.compound import MatrixType
 
 def is_template(annotation):
     return annotation is Template or isinstance(annotation, Template)
+
+
+def is_tensor(annotation):
+    """Whether an annotation is `qd.Tensor`: an array, a field or None."""
+    return isinstance(annotation, type) and issubclass(annotation, Tensor)
 
 
 def owners(annotations, values) -> list:

@@ -11,7 +11,7 @@ from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.forms import plain
 from quadrants.lang.frontend import bundles, errors, matrices, reports, structs
 from quadrants.lang.frontend.access import Acc
-from quadrants.lang.frontend.arguments import is_template
+from quadrants.lang.frontend.arguments import is_template, is_tensor
 from quadrants.lang.frontend.results import resolve_types
 from quadrants.lang.frontend.stmts import cast_result
 from quadrants.lang.frontend.table import EXPR, NeedVariable, ev, ref, run
@@ -358,6 +358,8 @@ def _argument(w, func, name, annotation, a):
                 _need_place(w, a, v)
             v = variable(w, v)
         return v
+    if is_tensor(annotation):
+        return ref(w, a) if is_node else w.wrap(a)
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
         v = ref(w, a) if is_node else w.wrap(a)
         if type(v) is not Acc:
