@@ -368,7 +368,7 @@ DRAW = """
 def test_a_draw_happens_once_and_is_the_same_in_both_modes(init):
     seen = []
     for split in (False, True):
-        init(per_offload_cache=split, random_seed=17)
+        init(per_offload_cache=split, random_seed=17, src_ll_cache=False)
         k = load(DRAW)["k"]
         a, out = np.zeros(N, np.float32), np.zeros(N, np.float32)
         k(a, out)
