@@ -80,6 +80,17 @@ TEST(Store, SecondStoreFindsItOnDisk) {
   EXPECT_TRUE(w.lines.empty());
 }
 
+TEST(Store, SeesWhatANeighbourPublishesLater) {
+  Folder f;
+  Warnings w;
+  auto early = make_store(config_of(f / "c", w));
+  EXPECT_FALSE(early->get(key_of("k")));  // asked, and told no
+  make_store(config_of(f / "c", w))->put(key_of("k"), Bytes::copy("value"), {});
+  const auto found = early->get(key_of("k"));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->payload->view(), "value");
+}
+
 TEST(Store, DropReachesTheDisk) {
   Folder f;
   Warnings w;

@@ -139,4 +139,15 @@ TEST(Digests, SharingWithASiblingDoesNotShow) {
   EXPECT_EQ(after.count(*alone.begin()), 1u);
 }
 
+// Two kernels with the same text that call functions of one signature with other bodies are not the same code.
+TEST(Digests, BodiesOfFunctionsCount) {
+  const auto kernel = [](const std::string &operation) {
+    return "func @k($x: buf f32 1, $n: i32) {\n  %z = const.i32 0\n  %n = arg.i32 $n\n  operand %z, %n\n"
+           "  parallel.i32 1, 0 {\n    %i = axis.i32 0\n    %v = load.f32 $x, %i\n    operand %v\n    %c = call 1\n"
+           "    %r = result.f32 %c, 0\n    store $x, %i, %r\n  }\n}\nfunc @f(1 args, 1 results) {\n  %a = farg.f32 0\n"
+           "  %b = " + operation + ".f32 %a, %a\n  operand %b\n  ret\n}\n";
+  };
+  EXPECT_NE(digests(kernel("add")), digests(kernel("mul")));
+}
+
 TEST(Digests, SplitIsTheSameEveryTime) { EXPECT_EQ(digests(text(sixteen())), original()); }
