@@ -212,6 +212,12 @@ class Field:
         """A DLPack capsule over the field's memory. ValueError where memory is not mapped for the host."""
         return host.dlpack(self._exported(None, False), versioned)
 
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._exported(None, False).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return host.DLPACK_DEVICE
+
     def copy_from(self, other: "Field") -> None:
         """Copies the elements of a field of the same shape; they are cast."""
         if not isinstance(other, Field):

@@ -185,6 +185,9 @@ def from_torch(tensor: Any) -> np.ndarray:
     return tensor.detach().cpu().contiguous().numpy()
 
 
+DLPACK_DEVICE = (1, 0)  # kDLCPU: exported memory is mapped for the host
+
+
 def dlpack(array: np.ndarray, versioned: bool) -> Any:
     """A DLPack capsule over the memory of a view; `versioned` asks for the 1.x form."""
     if versioned:

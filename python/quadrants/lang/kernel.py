@@ -8,8 +8,9 @@ with its guards.
 import threading
 import time
 
+from quadrants import _native as native
 from quadrants._native import KernelObject
-from quadrants.lang import impl, source_tier, streams
+from quadrants.lang import foreign, impl, source_tier, streams
 from quadrants.lang.exception import QuadrantsRuntimeError, QuadrantsSyntaxError, not_supported_yet
 from quadrants.lang.frontend import arguments, results
 from quadrants.lang.frontend.signature import Signature
@@ -78,6 +79,9 @@ class Kernel:
             streams.check_stream(kwargs.pop("qd_stream"))
             return self._hand_over(self.callable(*args, **kwargs))
         values = self.signature.bind(args, kwargs)
+        found = foreign.adopted(self, values)
+        if found is not None:
+            return self._hand_over(foreign.call(self, *found))
         if arguments.needs_copies(self, values):
             from quadrants.lang.frontend import driver
 
@@ -94,13 +98,16 @@ class Kernel:
         began = time.perf_counter()
         impl.materialize()
         key, found = self._source_tier(values, runtime, context)
+        self._trace(runtime, "source tier", "missed" if found is None else "loaded", began)
         if found is not None:
             observed = found.executable.observations
             in_core = sum(observed[phase] for phase in ("passes_ms", "codegen_ms", "finish_ms", "load_ms"))
             return self._add(found.executable, found, runtime, (time.perf_counter() - began) * 1e3 - in_core)
         from quadrants.lang.frontend import driver  # late: a hit needs nothing of it
 
+        walking = time.perf_counter()
         walk = driver.walk(self, values, runtime)
+        self._trace(runtime, "front end", "", walking)
         if runtime.options.get("print_ir"):
             print(walk.builder.text(), flush=True)
         frontend_ms = (time.perf_counter() - began) * 1e3
@@ -108,6 +115,11 @@ class Kernel:
         if key is not None:
             source_tier.store(self, context, key, walk, executable, self.src_ll_cache_observations)
         return self._add(executable, walk, runtime, frontend_ms)
+
+    def _trace(self, runtime, category, note, began):
+        """A span of the trace that ends now, when one is written."""
+        if runtime.options["trace"]:
+            native.trace_add(category, self.name, note, int(began * 1e9), time.perf_counter_ns())
 
     def _source_tier(self, values, runtime, context):
         """The key in the source tier and what lies there; None where there is none."""

@@ -128,6 +128,12 @@ class Ndarray(_native.NdarrayBase):
         """A DLPack capsule over the array's memory. ValueError where memory is not mapped for the host."""
         return host.dlpack(host.exported(self._live(), None, False, "an ndarray"), versioned)
 
+    def __dlpack__(self, **options: Any) -> Any:
+        return host.exported(self._live(), None, False, "an ndarray").__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return host.DLPACK_DEVICE
+
     def __deepcopy__(self, memo: Any) -> "Ndarray":
         elements = self._live()
         twin = _make(self.dtype, self.shape, self._element_shape, self.grad is not None)
