@@ -57,16 +57,32 @@ std::string wanted_path() {
 
 const char *missing_member(const QdbBackend &t) {
 #define QD_REQUIRE(member) \
-  if (!t.member) return #member;
-  QD_REQUIRE(instance_create)
-  QD_REQUIRE(instance_destroy) QD_REQUIRE(instance_quiesce) QD_REQUIRE(caps) QD_REQUIRE(device_count)
-      QD_REQUIRE(device_info) QD_REQUIRE(device_open) QD_REQUIRE(device_close) QD_REQUIRE(device_sync)
-          QD_REQUIRE(target_of_device) QD_REQUIRE(compile) QD_REQUIRE(module_load) QD_REQUIRE(module_unload)
-              QD_REQUIRE(module_entry) QD_REQUIRE(mem_alloc) QD_REQUIRE(mem_free) QD_REQUIRE(mem_info)
-                  QD_REQUIRE(stream_create) QD_REQUIRE(stream_destroy) QD_REQUIRE(stream_sync) QD_REQUIRE(copy)
-                      QD_REQUIRE(fill) QD_REQUIRE(launch)
+  if (!t.member) return #member
+  QD_REQUIRE(instance_create);
+  QD_REQUIRE(instance_destroy);
+  QD_REQUIRE(instance_quiesce);
+  QD_REQUIRE(caps);
+  QD_REQUIRE(device_count);
+  QD_REQUIRE(device_info);
+  QD_REQUIRE(device_open);
+  QD_REQUIRE(device_close);
+  QD_REQUIRE(device_sync);
+  QD_REQUIRE(target_of_device);
+  QD_REQUIRE(compile);
+  QD_REQUIRE(module_load);
+  QD_REQUIRE(module_unload);
+  QD_REQUIRE(module_entry);
+  QD_REQUIRE(mem_alloc);
+  QD_REQUIRE(mem_free);
+  QD_REQUIRE(mem_info);
+  QD_REQUIRE(stream_create);
+  QD_REQUIRE(stream_destroy);
+  QD_REQUIRE(stream_sync);
+  QD_REQUIRE(copy);
+  QD_REQUIRE(fill);
+  QD_REQUIRE(launch);
 #undef QD_REQUIRE
-                          return nullptr;
+  return nullptr;
 }
 
 Wrapped *open(const std::string &path, std::string &reason) {
@@ -135,14 +151,15 @@ Wrapped *wrap(const QdbHello &hello, QdbReply &reply) {
   if (!probe && (!host || !QDB_HAS(host, QdbHost, dump_override)))
     return refused(reply, "the host gave no complete table of services");
   if (!probe) w->host = Host(host, hello.host_ctx);
-  w->hello = hello;
-  w->hello.host_ctx = w;
-  w->hello.host_table = [](void *, uint32_t major) -> const void * {
+  QdbHello ours = hello;
+  ours.host_ctx = w;
+  ours.host_table = [](void *, uint32_t major) -> const void * {
     return major == QDB_ABI_MAJOR ? services() : nullptr;
   };
+  if (!probe) w->hello = ours;  // for renew()
   QdbReply inner{};
   inner.struct_size = sizeof inner;
-  const QdbStatus status = w->negotiate(&w->hello, &inner);
+  const QdbStatus status = w->negotiate(&ours, &inner);
   if (status != QDB_OK)
     return refused(reply, path + ": " + std::string(inner.reason, strnlen(inner.reason, sizeof inner.reason)));
   const auto *theirs = static_cast<const QdbBackend *>(inner.backend);
