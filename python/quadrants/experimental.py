@@ -1,11 +1,17 @@
-"""`qd.experimental`: things that may change. Not supported yet; each name says so when it is used."""
+"""`qd.experimental`: things that moved elsewhere since."""
 
-import sys as _sys
+import warnings
+from typing import Any
 
-from quadrants.lang.later import fill_module as _fill_module
+from quadrants.lang import func as _func
 
 _NAMES = "real_func"
-_fill_module(_sys.modules[__name__], _NAMES)
+
+
+def real_func(fn: Any) -> Any:
+    """Deprecated: the same as `qd.real_func`."""
+    warnings.warn("qd.experimental.real_func is deprecated. Use qd.real_func instead.", DeprecationWarning, stacklevel=2)
+    return _func.real_func(fn)
 
 
 def __dir__() -> list[str]:

@@ -136,6 +136,7 @@ def _func(forms, x):
         x.__qualname__,
         x.source.digest(),
         x.pyfunc,
+        x.real,
         x.requires_top_level,
         signature(forms, x.signature),
     ]

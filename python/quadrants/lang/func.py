@@ -2,7 +2,7 @@
 
 import functools
 
-from quadrants.lang.exception import QuadrantsSyntaxError, not_supported_yet
+from quadrants.lang.exception import QuadrantsSyntaxError
 from quadrants.lang.frontend.signature import Signature
 from quadrants.lang.frontend.source import Source
 
@@ -10,9 +10,9 @@ from quadrants.lang.frontend.source import Source
 class Func:
     """A device function. Calling it outside kernels is an error, unless it is a pyfunc."""
 
-    def __init__(self, fn, pyfunc=False, requires_top_level=False):
+    def __init__(self, fn, pyfunc=False, requires_top_level=False, real=False):
         self.fn = fn
-        self.pyfunc, self.requires_top_level = pyfunc, requires_top_level
+        self.pyfunc, self.requires_top_level, self.real = pyfunc, requires_top_level, real
         self.source = Source(fn)
         self.signature = Signature(fn, is_kernel=False)
         functools.update_wrapper(self, fn)
@@ -57,5 +57,14 @@ def pyfunc(fn):
 
 
 def real_func(fn):
-    """Functions that are called instead of inlined: not supported yet."""
-    raise not_supported_yet(f'qd.real_func ("{fn.__name__}")')
+    """A device function that is called instead of inlined: it may be recursive, return from inside run-time control
+    flow, and take references (`qd.ref(T)`). Its parameters must be annotated, and its result if it has one."""
+    made = Func(fn, real=True)
+    outer = fn.__qualname__.rpartition(".")[0]
+    in_class = bool(outer) and not outer.endswith("<locals>")
+    for k, name in enumerate(made.signature.names):
+        if name not in fn.__annotations__ and not (k == 0 and in_class):
+            raise QuadrantsSyntaxError(
+                f'Quadrants real functions\' parameters must be type annotated: "{name}" of "{fn.__name__}"'
+            )
+    return made

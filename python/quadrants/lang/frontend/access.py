@@ -48,7 +48,7 @@ class Acc:
         "strides",
         "what",
         "wide",
-        "written", "argument",
+        "written", "argument", "layout",
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def of_field(w, field) -> Acc:
     """Acc of a Field; its buffer is bound to the specialisation."""
     field._live()
     a = Acc()
-    a.written, a.argument = False, None
+    a.written, a.argument, a.layout = False, None, None
     a.obj, a.name, a.what = field, getattr(field, "_name", "") or "", "Field"
     a.dtype, a.shape, a.ndim = field.dtype, tuple(field.shape), len(field.shape)
     a.n, a.m, a.endim = element_dims(tuple(field.element_shape))
@@ -99,17 +99,41 @@ def of_captured_array(w, array) -> Acc:
 
 def permute(acc: Acc, layout) -> None:
     """An array whose axes are stored in the order of `layout`: shape and strides in the order of indices."""
-    shape, strides = list(acc.shape), list(acc.strides)
+    shape = list(acc.shape)
     for stored, axis in enumerate(layout):
-        shape[axis], strides[axis] = acc.shape[stored], acc.strides[stored]
-    acc.shape, acc.strides = tuple(shape), tuple(strides)
+        shape[axis] = acc.shape[stored]
+    acc.shape, acc.layout = tuple(shape), layout
+    if acc.strides is not None:
+        acc.strides = _in_order_of_indices(acc.strides, layout)
+
+
+def _in_order_of_indices(strides, layout):
+    out = list(strides)
+    for stored, axis in enumerate(layout):
+        out[axis] = strides[stored]
+    return tuple(out)
+
+
+def strides_of(w, acc: Acc):
+    """Strides along each axis. Those of an array argument are products of its extents, computed where they are used:
+    a value that is made inside a loop or a branch can't be used outside. The builder shares equal ones."""
+    if acc.strides is not None:
+        return acc.strides
+    stored = tuple(acc.shape[axis] for axis in acc.layout) if acc.layout else acc.shape
+    b, stride = w.b, acc.n * acc.m
+    strides = [stride]
+    for s in reversed(stored[1:]):
+        stride = b.mul(b.cast(s, w.i64) if acc.wide else s, stride)
+        strides.append(stride)
+    strides.reverse()
+    return _in_order_of_indices(strides, acc.layout) if acc.layout else tuple(strides)
 
 
 def of_argument(w, name, dtype, ndim, element_shape, wide, clamp) -> Acc:
     """Acc of an array argument; declares its buffer parameter."""
     b = w.b
     param = b.buffer_param(dtype, ndim, ALIAS_EXTERNAL, name)
-    a = _row_major(dtype, element_shape, tuple(b.shape(param, k, w.i32) for k in range(ndim)), w, wide)
+    a = _row_major(dtype, element_shape, tuple(b.shape(param, k, w.i32) for k in range(ndim)))
     a.obj, a.name, a.wide, a.clamp, a.param = None, name, wide, clamp, param
     return a
 
@@ -125,21 +149,19 @@ def of_gradient(w, acc: Acc) -> Acc:
     return g
 
 
-def _row_major(dtype, element_shape, shape, w=None, wide=False):
+def _row_major(dtype, element_shape, shape):
     a = Acc()
-    a.written, a.argument = False, None
+    a.written, a.argument, a.layout = False, None, None
     a.what, a.dtype, a.shape, a.ndim = "Array", dtype, shape, len(shape)
     a.n, a.m, a.endim = element_dims(element_shape)
     a.comps = tuple(range(a.n * a.m))
     stride, strides = a.n * a.m, []
-    for k, s in enumerate(reversed(shape)):
+    known = len(shape) < 2 or all(type(s) is int for s in shape)
+    for s in reversed(shape):
         strides.append(stride)
-        if k + 1 < len(shape):
-            if type(s) is int and type(stride) is int:
-                stride *= s
-            else:
-                stride = w.b.mul(w.b.cast(s, w.i64) if wide else s, stride)
-    a.strides = tuple(reversed(strides))
+        if known and type(s) is int:
+            stride *= s
+    a.strides = tuple(reversed(strides)) if known else None  # see strides_of
     a.base, a.low, a.clamp, a.grad = 0, None, False, None
     return a
 
@@ -184,7 +206,7 @@ def at(w, acc: Acc, values, node) -> Elem:
     if acc.ndim == 1 and acc.base == 0 and acc.strides[0] == 1 and not acc.wide:
         where = index[0]
     elif index:
-        where = w.b.linear(index, acc.strides, acc.base, acc.wide)
+        where = w.b.linear(index, strides_of(w, acc), acc.base, acc.wide)
     else:
         where = acc.base
     return Elem(acc, where, acc.n, acc.m, acc.endim, acc.comps, ok)

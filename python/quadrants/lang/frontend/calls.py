@@ -9,7 +9,7 @@ from quadrants._native import DataType, Value, Var
 from quadrants.lang.elementwise import cast
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.forms import plain
-from quadrants.lang.frontend import bundles, errors, matrices, reports, structs
+from quadrants.lang.frontend import bundles, errors, matrices, realfuncs, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.arguments import is_template, is_tensor
 from quadrants.lang.frontend.results import resolve_types
@@ -287,6 +287,8 @@ def _unwrap(x):
 # ------------------------------------------------------------------------------------------------------------ inlining
 def inline(w, node, func, owner):
     """Walks the body of a device function in place of a call."""
+    if func.real:
+        return realfuncs.call(w, node, func, owner)
     if func.requires_top_level and w.runtime:
         raise QuadrantsSyntaxError(
             f'"{func.__name__}" must be called at the top level of a kernel, not inside a loop, `if` or `while`.'
@@ -317,10 +319,8 @@ def call_with_values(w, target, args):
     return call_target(w, ast.copy_location(node, w.source.tree), target)
 
 
-def _bind(w, node, func, owner):
-    """(name, value) of each parameter."""
-    sig = func.signature
-    names = sig.names
+def bound_nodes(w, node, sig, owner):
+    """The arguments of a call in the order of parameters: syntax nodes, or values where they had to be evaluated."""
     nodes = []
     if owner is not None:
         nodes.append(owner)
@@ -336,9 +336,14 @@ def _bind(w, node, func, owner):
             keywords.update(ev(w, k.value))
         else:
             keywords[k.arg] = k.value
-    types_of = sig.types
+    return sig.bind(nodes, keywords)
+
+
+def _bind(w, node, func, owner):
+    """(name, value) of each parameter."""
+    types_of = func.signature.types
     out = []
-    for k, (name, a) in enumerate(zip(names, sig.bind(nodes, keywords))):
+    for k, (name, a) in enumerate(zip(func.signature.names, bound_nodes(w, node, func.signature, owner))):
         if k == 0 and owner is not None:
             out.append((name, owner))
         else:

@@ -266,7 +266,7 @@ def _unroll(w, node, it):
         bind_target(w, node.target, item)
         run(w, node.body)
         w.close_scope(mark)
-        if w.returned:
+        if w.returned or (w.dead and w.jump is None):  # a return
             break
         w.dead = False
         jump, w.jump = w.jump, None

@@ -330,6 +330,9 @@ def _frame(w, word):
 
 
 def return_(w, node):
+    if w.real is not None:
+        w.real.leave(w, node)
+        return
     if w.runtime != w.base_runtime:
         raise QuadrantsSyntaxError("Return inside non-static if/for is not supported")
     if w.is_kernel:

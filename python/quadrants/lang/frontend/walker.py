@@ -70,6 +70,8 @@ class Walker:
         self.returned = False
         self.return_type = None
         self.is_kernel = True
+        self.real = None  # the real function being walked (realfuncs.Open)
+        self.functions = {}  # number of each real function by what it was made for
         # where we are
         self.static = 0  # depth of qd.static(...)
         self.runtime = 0  # enclosing loops and branches that exist at run time
@@ -84,14 +86,14 @@ class Walker:
         """Starts walking a function; returns what `leave` needs."""
         saved = (
             self.fn, self.source, self.vars, self.undo, self.captured, self.readonly, self.base_runtime, self.result,
-            self.returned, self.return_type, self.is_kernel, self.loops, self.static,
+            self.returned, self.return_type, self.is_kernel, self.loops, self.static, self.real,
         )  # fmt: skip
         self.fn, self.source = fn, source
         self.vars, self.undo = {}, []
         self.captured = self.captures.setdefault(id(fn), {})
         self.readonly = frozenset()
         self.base_runtime, self.result, self.returned, self.return_type = self.runtime, None, False, None
-        self.loops, self.static = [], 0
+        self.loops, self.static, self.real = [], 0, None
         self.is_kernel = call is None
         self.frames.append((source, call))
         return saved
@@ -99,7 +101,7 @@ class Walker:
     def leave(self, saved):
         (
             self.fn, self.source, self.vars, self.undo, self.captured, self.readonly, self.base_runtime, self.result,
-            self.returned, self.return_type, self.is_kernel, self.loops, self.static,
+            self.returned, self.return_type, self.is_kernel, self.loops, self.static, self.real,
         ) = saved  # fmt: skip
         self.frames.pop()
 
