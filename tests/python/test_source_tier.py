@@ -195,6 +195,45 @@ def test_methods_of_several_objects(arch, again):
         again()
 
 
+DATACLASS = """
+    import dataclasses
+    @dataclasses.dataclass
+    class Inner:
+        a: qd.types.ndarray()
+        n: qd.template()
+    @dataclasses.dataclass
+    class State:
+        x: qd.types.ndarray()
+        c: qd.i32
+        inner: Inner
+        unused: object = None
+        def twice(self): pass
+    @qd.func
+    def step(s: State, i):
+        s.x[i] += s.c * s.inner.n
+        s.inner.a[i] = s.x[i]
+    @qd.kernel
+    def k(s: State):
+        for i in range(4):
+            step(s, i)
+"""
+
+
+def test_dataclass_arguments(arch, again):
+    """What a kernel reads of an argument counts, by kind or, for templates, by value; what it doesn't read does not."""
+    for round_, unused in ((STORED, 1), (LOADED, "other")):
+        space = load(DATACLASS)
+        for dtype, c, n, expected in (
+            (np.int32, 2, 3, round_), (np.int32, 5, 3, None), (np.int32, 2, 4, round_), (np.float32, 2, 3, round_),
+        ):  # fmt: skip
+            x, a = np.ones(4, dtype), np.zeros(4, dtype)
+            space["k"](space["State"](x, c, space["Inner"](a, n), unused))
+            assert (x == 1 + c * n).all() and (a == x).all()
+            if expected is not None:
+                assert observed(space["k"]) == expected
+        again()
+
+
 def test_templates_and_arrays(arch, again):
     text = "@qd.kernel\ndef k(x: qd.types.ndarray(), t: qd.template(), c: qd.i32) -> qd.f32:\n    x[0] += t\n    return x[0] + c\n"
     for expected in (STORED, LOADED):

@@ -118,8 +118,46 @@ class Recorder:
     def begin(self, fn, owners):
         """The kernel's function and its compile-time arguments: where all reads start."""
         self.forms.number(fn)
-        for owner in owners:
-            self._note(None, owner, "an argument")
+        for owner, whole in owners:
+            if whole:
+                self._note(None, owner, "an argument")
+            else:
+                self._note_parts(None, owner)
+
+    def _note_parts(self, step, owner):
+        """An object of a dataclass whose members are noted as they are read."""
+        cls = type(owner)
+        if not self.unstable:
+            new = id(owner) not in self.forms.numbers
+            numbers = self.forms.number(owner), self.forms.number(cls)
+            self.seen.append(["dataclass", cls.__module__, cls.__qualname__] if new else ["seen", *numbers])
+            if step is not None:
+                self.steps.append(step)
+
+    def member(self, kernel, owner, name: str):
+        """(annotation, value) of a member of a dataclass argument. Noted is what an argument of its kind would be."""
+        from quadrants.lang.frontend import arguments, bundles
+
+        annotation, value = bundles.annotations_of(type(owner))[name], getattr(owner, name)
+        number = self.forms.numbers.get(id(owner))
+        if self.unstable:
+            return annotation, value
+        if number is None:
+            self.cannot(f'member "{name}" of a {type(owner).__name__} that was reached through something unrecorded')
+            return annotation, value
+        step = ["m", number, name]
+        if bundles.is_bundle(annotation):
+            self._note_parts(step, value)
+        elif annotation is None or arguments.is_template(annotation):
+            self._note(step, value, f'member "{name}"')
+        else:
+            try:
+                form = arguments.argument_form(kernel, 0, name, annotation, value)
+                self.seen.append([self.forms.of_annotation(annotation), form])
+                self.steps.append(step)
+            except NoForm as none:
+                self.cannot(f'member "{name}": {none}')
+        return annotation, value
 
     def cannot(self, why: str):
         """What the kernel depends on can't be told to another process."""

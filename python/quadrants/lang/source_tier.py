@@ -19,12 +19,9 @@ from quadrants.lang import config
 from quadrants.lang.forms import Forms, NoForm
 from quadrants.lang.forms import signature as signature_form
 from quadrants.lang.frontend import arguments, errors, reports, results
-from quadrants.lang.frontend.arguments import is_template
+from quadrants.lang.frontend.arguments import argument_form, is_template
 from quadrants.lang.func import Func
 from quadrants.lang.guards import Recorder
-from quadrants.lang.util import cook_dtype
-from quadrants.types.annotations import NdarrayType
-from quadrants.types.compound import MatrixType
 
 VERSION = 1  # of what is stored here
 LISTS = 8  # lists of names kept for a kernel: they differ where what is read depends on what was read
@@ -86,32 +83,11 @@ class Key:
             "annotations": signature_form(Forms(), signature),
             "options": {k: v.name if isinstance(v, _native.DataType) else v for k, v in options.items()},
             "arguments": [
-                _argument(kernel, k, name, t, v)
+                argument_form(kernel, k, name, t, v)
                 for k, (name, t, v) in enumerate(zip(signature.names, signature.types, values))
             ],
         }
         self.digest = _native.digest(_text(self.parts))
-
-
-def _argument(kernel, k, name, annotation, value):
-    """What the front end knows of an argument before it walks; compile-time arguments come with the values read."""
-    if annotation is None or is_template(annotation):
-        return "template"
-    if annotation is NdarrayType or isinstance(annotation, NdarrayType):
-        found = _native.array_kind(value)
-        if found is None:
-            raise NoForm(f'argument "{name}" is no array')
-        kind, d = found
-        one = NdarrayType() if annotation is NdarrayType else annotation
-        wanted = arguments.expected_element(one)[1]
-        dims = one.element_dim or len(wanted or ())
-        return ["array", kind, list(d["shape"])[-dims:] if dims and d["source"] != "nd" else None]
-    if isinstance(annotation, _native.DataType) or annotation in (int, float, bool):
-        arguments.check_number(kernel, k, name, cook_dtype(annotation), value)
-        return "number"
-    if isinstance(annotation, MatrixType):
-        return "matrix"
-    raise NoForm(f'argument "{name}" has an annotation of a kind that is not recorded')
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -132,7 +108,9 @@ def read_again(kernel: Any, values: Any, steps: Any) -> Recorder | None:
     try:
         for kind, number, name in steps:
             owner = rec.forms.objects[number]
-            if kind == "n":
+            if kind == "m":
+                rec.member(kernel, owner, name)
+            elif kind == "n":
                 rec.name(owner.fn if type(owner) is Func else owner, name)
             else:
                 rec.attribute(owner, name)
@@ -184,7 +162,12 @@ def _unpack(out, meta, kernel, values, rec):
 
     objects = rec.forms.objects
     out.guards = rec.guards
-    out.args = [_argument_plan(a, values[k]) for k, a in enumerate(meta["args"])]
+    held = list(values)  # arguments, and behind them their members as the plan numbers them
+    out.args = []
+    for k, stored in enumerate(meta["args"]):
+        if k >= len(held):
+            held.append(getattr(held[stored[1]], stored[2]))
+        out.args.append(_argument_plan(stored, held[k]))
     out.words = [("buffer", objects[word[1]].buffer) if word[0] == "buffer" else tuple(word) for word in meta["words"]]
     out.result = results.decoder(results.resolve_types(kernel.signature.returns)) if meta["returns"] else None
     out.sites = [
@@ -197,9 +180,13 @@ def _unpack(out, meta, kernel, values, rec):
 
 
 def _argument_plan(stored, value):
+    if stored[0] == "member":
+        return (*stored[:3], _argument_plan(stored[3], value))
     tag, what = stored
     if tag == "template":
         return (tag, value)
+    if tag == "instance":
+        return (tag, type(value))
     if tag == "scalar":
         return (tag, getattr(_native, what))
     return (tag, [getattr(_native, t) for t in what] if tag == "scalars" else what)
@@ -271,9 +258,11 @@ def _packed(kernel, key, walk, executable):
 
 def _stored_argument(a):
     tag = a[0]
-    if len(a) != 2 or tag not in ("template", "scalar", "scalars", "array"):
+    if tag == "member" and len(a) == 4:
+        return [*a[:3], _stored_argument(a[3])]
+    if len(a) != 2 or tag not in ("template", "instance", "scalar", "scalars", "array"):
         raise NoForm("an argument is of a kind that is not recorded")
-    if tag == "template":
+    if tag == "template" or tag == "instance":
         return [tag, None]
     if tag == "scalar":
         return [tag, a[1].name]

@@ -1,8 +1,13 @@
 """What a call's arguments have to be, without a walk: a kernel that comes from the source tier needs no more than this."""
 
+from dataclasses import is_dataclass
+
 import numpy as np
 
+from quadrants import _native
+from quadrants._native import DataType
 from quadrants.lang.exception import QuadrantsRuntimeTypeError
+from quadrants.lang.forms import NoForm
 from quadrants.lang.tensor import Tensor
 from quadrants.lang.util import cook_dtype
 from quadrants.types.annotations import NdarrayType, Template
@@ -19,8 +24,13 @@ def is_tensor(annotation):
 
 
 def owners(annotations, values) -> list:
-    """The compile-time arguments of a call: templates, and the object of a method."""
-    return [v for t, v in zip(annotations, values) if t is None or is_template(t)]
+    """The arguments of a call that a walk looks into, and whether they count as a whole: templates and the object of a
+    method do, of a dataclass argument the members that are read."""
+    return [(v, not _dataclass(t)) for t, v in zip(annotations, values) if t is None or is_template(t) or _dataclass(t)]
+
+
+def _dataclass(annotation):
+    return isinstance(annotation, type) and is_dataclass(annotation)
 
 
 def column_major(annotation, value):
@@ -57,3 +67,26 @@ def expected_element(annotation):
     if isinstance(t, MatrixType):
         return t.dtype, t.get_shape()
     return cook_dtype(t), annotation.element_shape if annotation.element_shape is not None else ()
+
+
+def argument_form(kernel, k, name, annotation, value):
+    """What the front end knows of an argument before it walks; compile-time arguments come with the values read."""
+    if annotation is None or is_template(annotation):
+        return "template"
+    if annotation is NdarrayType or isinstance(annotation, NdarrayType):
+        found = _native.array_kind(value)
+        if found is None:
+            raise NoForm(f'argument "{name}" is no array')
+        kind, d = found
+        one = NdarrayType() if annotation is NdarrayType else annotation
+        wanted = expected_element(one)[1]
+        dims = one.element_dim or len(wanted or ())
+        return ["array", kind, list(d["shape"])[-dims:] if dims and d["source"] != "nd" else None]
+    if isinstance(annotation, DataType) or annotation in (int, float, bool):
+        check_number(kernel, k, name, cook_dtype(annotation), value)
+        return "number"
+    if isinstance(annotation, MatrixType):
+        return "matrix"
+    if _dataclass(annotation):
+        return "dataclass"
+    raise NoForm(f'argument "{name}" has an annotation of a kind that is not recorded')

@@ -61,7 +61,7 @@ class Bundle:
         cls = type(self.obj)
         annotations = annotations_of(cls)
         if attr in annotations:
-            found = self.made[attr] = member(w, self, attr, annotations[attr], getattr(self.obj, attr))
+            found = self.made[attr] = member(w, self, attr, *w.rec.member(self.kernel, self.obj, attr))
             return found
         inside = getattr(cls, attr, None)
         if type(inside) is Func:
