@@ -6,6 +6,7 @@
 // that could not be exchanged for one another.
 #include <algorithm>
 #include <memory>
+#include <unordered_map>
 
 #include "core/ir/analysis.hpp"
 #include "core/ir/builder.hpp"
@@ -35,14 +36,14 @@ class Canon {
   void colour_params();
   void write(const Analysis &a);
   void write_record(const Analysis &a, Val v);
-  uint32_t renumber(std::vector<uint32_t> &to, std::vector<uint32_t> &from, uint32_t old);
   uint32_t literal(Op op, size_t k, uint32_t old);
 
   const Unit &u_;
   Builder out_;
   std::vector<uint32_t> order_;   // functions that are called, by first call
   std::vector<uint32_t> number_;  // new number of each function
-  std::vector<uint32_t> param_, site_;
+  std::vector<uint32_t> param_;
+  std::unordered_map<uint32_t, uint32_t> site_;  // a site may be any number: no index into a vector
   std::vector<std::unique_ptr<Analysis>> of_;
   std::vector<Val> map_;
   uint32_t decided_ = 0;  // conditionals that were replaced by the arm that runs
@@ -72,23 +73,21 @@ void Canon::colour_params() {
   }
 }
 
-uint32_t Canon::renumber(std::vector<uint32_t> &to, std::vector<uint32_t> &from, uint32_t old) {
-  if (old >= to.size()) to.resize(old + 1, no_val);
-  if (to[old] == no_val) {
-    to[old] = uint32_t(from.size());
-    from.push_back(old);
-  }
-  return to[old];
-}
-
 uint32_t Canon::literal(Op op, size_t k, uint32_t old) {
   if (op == Op::call && k == 0) return number_[old];
-  if (op == Op::report && k == 0) return renumber(site_, sites, old);
+  if (op == Op::report && k == 0) {
+    const auto [site, is_new] = site_.try_emplace(old, uint32_t(sites.size()));
+    if (is_new) sites.push_back(old);
+    return site->second;
+  }
   const char letter = info(op).sig[k];
   if (letter != 'p' && letter != 's') return old;
-  if (param_[old] == no_val)
+  if (param_[old] == no_val) {
     out_.param(u_.params[old], old < u_.debug.params.size() ? u_.debug.params[old] : std::string());
-  return renumber(param_, params, old);
+    param_[old] = uint32_t(params.size());
+    params.push_back(old);
+  }
+  return param_[old];
 }
 
 void Canon::write_record(const Analysis &a, Val v) {
