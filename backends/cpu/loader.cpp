@@ -13,7 +13,7 @@
 namespace qd::cpu {
 namespace {
 
-constexpr size_t page = 4096, slot_bytes = 16, max_section = 1u << 26;
+constexpr size_t page = 4096, slot_bytes = 16, max_section = 1u << 26, max_image = 1u << 30;
 constexpr uint64_t refused_flags = SHF_WRITE | SHF_TLS | SHF_COMPRESSED;
 
 size_t aligned(size_t n, size_t a) { return (n + a - 1) & ~(a - 1); }
@@ -202,6 +202,7 @@ std::unique_ptr<Image> Image::load(std::span<const std::string_view> objects, st
     if (!read_sections(l, l.objects[i]) || !read_symbols(l, l.objects[i])) return failed();
   }
   place_sections(l);
+  if (l.end > max_image) return l.fail("its sections add up to too much"), failed();  // many may share the same bytes
   void *base = mmap(nullptr, l.end, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return l.fail("no memory for its code"), failed();
   std::unique_ptr<Image> image(new Image);
