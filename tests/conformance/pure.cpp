@@ -131,7 +131,7 @@ class Trial {
 Bits few_constants(Type t) {
   const Bits all = edges(t);
   Bits out;
-  for (size_t k = 0; k < all.size(); k += all.size() < 16 ? 1 : all.size() / 12) out.push_back(all[k]);
+  for (size_t k = 0; k < all.size(); k += all.size() < 16 ? 1 : all.size() / 6) out.push_back(all[k]);
   return out;
 }
 
