@@ -43,9 +43,10 @@ _NAMES = {
     "lang.tensor": "Backend MatrixTensor Tensor VectorTensor tensor wrap",
     "lang.streams": "Event Stream create_event create_stream",
     "lang.perf_dispatch": "perf_dispatch",
+    "lang.graph_names": "graph_do_while graph_parallel graph_parallel_context stream_parallel",
     "lang.later": """BitpackedFields BufferView GraphStatus Mesh MeshInstance activate append checkpoint
-        clock_counter clock_freq_hz deactivate deactivate_all_snodes get_addr graph_do_while graph_parallel
-        graph_parallel_context is_active length rescale_index sparse_matrix_builder stream_parallel""",
+        clock_counter clock_freq_hz deactivate deactivate_all_snodes get_addr is_active length rescale_index
+        sparse_matrix_builder""",
     "": "ad algorithms experimental graph interop lang linalg math profiler simt sparse tools types",
 }
 _HIDDEN = {

@@ -164,7 +164,7 @@ class Kernel:
 
 def _is_method(fn, signature) -> bool:
     outer = fn.__qualname__.rpartition(".")[0]
-    return bool(outer) and not outer.endswith("<locals>") and signature.names[:1] == ("self",)
+    return bool(outer) and not outer.endswith("<locals>") and signature.names[:1] in (("self",), ("cls",))
 
 
 def _check_annotated(signature, is_method):
@@ -186,14 +186,18 @@ def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=Fal
     """
     if checkpoints and not graph:
         raise QuadrantsSyntaxError("checkpoints=True needs graph=True")
-    if graph:
-        raise not_supported_yet("qd.kernel(graph=True)")
+    if checkpoints:
+        raise not_supported_yet("qd.kernel(checkpoints=True)")
 
     def decorate(fn):
         if getattr(fn, "_quadrants_registered", False):
             raise QuadrantsSyntaxError(
                 "Cant put kernel in front of other annotations (error code: KERNEL_ANNOTATION_ORDER)."
             )
+        if graph:
+            from quadrants.lang.graph_kernel import GraphKernel
+
+            return GraphKernel(fn, fastcache=bool(fastcache or pure)).callable
         return Kernel(fn, fastcache=bool(fastcache or pure)).callable
 
     return decorate if _fn is None else decorate(_fn)
@@ -208,10 +212,14 @@ def pure(fn):
 
 
 def data_oriented(cls=None, *, template_primitives=True):
-    """Class decorator: its methods may be kernels and functions that use `self`."""
+    """Class decorator: its methods may be kernels and functions that use `self`.
+
+    Numbers that such an object holds are compile-time constants: another value compiles again. With
+    `template_primitives=False`, its ints, floats and bools are passed at each call instead.
+    """
 
     def decorate(c):
-        c._data_oriented = True
+        c._data_oriented, c._template_primitives = True, template_primitives
         return c
 
     return decorate if cls is None else decorate(cls)

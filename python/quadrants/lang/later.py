@@ -46,8 +46,7 @@ def fill_module(module: ModuleType, functions: str, classes: str = "") -> None:
 
 
 _FUNCTIONS = """activate append checkpoint clock_counter clock_freq_hz deactivate deactivate_all_snodes get_addr
-graph_do_while graph_parallel graph_parallel_context is_active length rescale_index sparse_matrix_builder
-stream_parallel"""
+is_active length rescale_index sparse_matrix_builder"""
 _CLASSES = {
     "BitpackedFields": "place",
     "BufferView": "shape size subview get_ndarray",

@@ -23,6 +23,7 @@ from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     decompositions,
     errors,
     exprs,
+    graphs,
     library,
     loops,
     reports,
