@@ -75,7 +75,7 @@ struct Cell {
 struct Attribute {
   Watched owner;
   std::vector<Ref> path;
-  Ref value;
+  Watched value;  // not kept alive: object graphs have cycles, and nobody could collect them
 };
 struct State {
   std::vector<Namespace> namespaces;
@@ -113,7 +113,8 @@ bool holds(const Attribute &a) {
     o = Ref::take(PyObject_GetAttr(o.get(), name.get()));
   }
   PyErr_Clear();
-  return o && same_value(a.value.get(), o.get());
+  const Ref was = a.value.get();
+  return o && was && same_value(was.get(), o.get());
 }
 
 bool holds(State &s) {
@@ -192,7 +193,7 @@ PyObject *add_attribute(PyObject *o, PyObject *const *args, Py_ssize_t n) {
           std::equal(path.begin(), path.end(), a.path.begin(),
                      [](const Ref &x, const Ref &y) { return x.get() == y.get(); }))
         return Py_NewRef(Py_None);
-    s.attributes.push_back({Watched(args[0]), std::move(path), Ref::share(args[2])});
+    s.attributes.push_back({Watched(args[0]), std::move(path), Watched(args[2])});
     if (s.attributes.size() > many_attributes && !std::exchange(s.warned, true))
       log_line(log_debug, "a kernel captures more than " + std::to_string(many_attributes) +
                               " attributes, and each call reads all of them: pass them as arguments instead");
@@ -222,7 +223,7 @@ int traverse(PyObject *o, visitproc visit, void *arg) {
   }
   for (const Attribute &a : s->attributes) {
     if (const int r = a.owner.visit(visit, arg)) return r;
-    Py_VISIT(a.value.get());
+    if (const int r = a.value.visit(visit, arg)) return r;
   }
   return 0;
 }

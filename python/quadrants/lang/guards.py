@@ -83,6 +83,12 @@ def _struct():
     return Struct
 
 
+def _bound_func():
+    from quadrants.lang.func import BoundFunc
+
+    return BoundFunc
+
+
 def _too_large(what):
     return QuadrantsTypeError(
         f"{what} is captured by the kernel; at most {MAX_CAPTURED} elements can be compiled in: pass it as an argument."
@@ -225,7 +231,7 @@ class Recorder:
             found = getattr(owner, name)
             if not _constant(owner):
                 self._keep.append(owner)
-                if isinstance(found, types.MethodType):  # made anew at each access: the function is what counts
+                if isinstance(found, (types.MethodType, _bound_func())):  # made anew at each access: the function is what counts
                     self.guards.add_attribute(owner, name + ".__func__", found.__func__)
                 else:
                     self.guards.add_attribute(owner, name, found)

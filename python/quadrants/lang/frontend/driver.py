@@ -26,6 +26,7 @@ from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     graphs,
     library,
     loops,
+    members,
     reports,
     stmts,
     structs,
@@ -170,7 +171,7 @@ def parameter(w, kernel, plan, k, name, annotation, value):
     if is_tensor(annotation):
         return _tensor(w, kernel, plan, k, name, value)
     if annotation is None:
-        return _owner(plan, k, value)
+        return _owner(w, plan, k, value)
     if is_template(annotation):
         return _template(w, kernel, plan, k, name, value)
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
@@ -210,10 +211,11 @@ def _tensor(w, kernel, plan, k, name, value):
     return _array(w, kernel, plan, k, name, NdarrayType, value)
 
 
-def _owner(plan, k, value):
-    if not getattr(type(value), "_data_oriented", False):
+def _owner(w, plan, k, value):
+    if not getattr(value if isinstance(value, type) else type(value), "_data_oriented", False):
         raise QuadrantsSyntaxError(f"Please decorate class {type(value).__name__} with @qd.data_oriented")
     plan[k] = ("template", value)
+    members.root(w, plan, k, value)
     return value
 
 
@@ -224,6 +226,7 @@ def _template(w, kernel, plan, k, name, value):
             f'`qd.types.ndarray(...)` instead: argument "{name}" of kernel "{kernel.name}"'
         )
     plan[k] = ("template", value)
+    members.root(w, plan, k, value)
     w.rec._content(value)
     return w.wrap(value, f'template argument "{name}"')
 

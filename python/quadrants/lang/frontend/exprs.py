@@ -306,6 +306,11 @@ def attribute_of(w, x, attr):
     getter = getattr(x, "kernel_attribute", None)
     if getter is not None:
         return getter(w, attr)
+    root = w.roots.get(id(x))
+    if root is not None:
+        passed = root.member(w, attr)
+        if passed is not None:
+            return passed
     try:
         found = w.rec.attribute(x, attr)
     except AttributeError:

@@ -71,6 +71,7 @@ class Walker:
         self.return_type = None
         self.is_kernel = True
         self.real = None  # the real function being walked (realfuncs.Open)
+        self.roots = {}  # by id: objects whose members may be passed at each call (members.Root)
         self.functions = {}  # number of each real function by what it was made for
         # where we are
         self.static = 0  # depth of qd.static(...)
