@@ -148,7 +148,8 @@ void run_form(Bench &b, const Form &f) {
   some.x.resize(std::min<size_t>(some.x.size(), 3000)), some.y.resize(some.x.size());
   enter("serial", [&] { return trial.run(unit_of(serial_text(f)), some.x, some.y); });
   if (!f.binary()) return;
-  const Bits constants = few_constants(f.from);
+  Bits constants = few_constants(f.from);
+  if (b.fast_math) keep_to_fast_math(f, constants);
   enter("constant", [&] {
     return trial.run(unit_of(constant_text(f, constants)), ends, constants, constants.size());
   });
