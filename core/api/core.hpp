@@ -138,6 +138,13 @@ void set_log_level(int level);
 int log_level();
 void log_line(int level, const std::string &message);
 
+// A trace of phases, tiers and launches, written to `path` by trace_stop() in the format of Chrome's viewer. Times are
+// of the steady clock.
+void trace_start(const std::string &path);
+void trace_stop();
+void trace_add(std::string_view category, std::string_view name, std::string_view note, int64_t begin_ns,
+               int64_t end_ns);
+
 std::string core_build_id();
 std::string digest(std::string_view bytes);  // 32 bytes, BLAKE2b: the digest of the cache's keys
 

@@ -10,6 +10,7 @@
 #include "core/compile/executable.hpp"
 #include "core/compile/packed.hpp"
 #include "core/split/split.hpp"
+#include "core/support/trace.hpp"
 
 namespace qd::compile {
 namespace {
@@ -69,6 +70,7 @@ std::vector<Compiler::Job> Compiler::jobs_of(const split::Plan &plan, bool whole
 
 Artifact Compiler::run_plugin(const Job &j) const {
   j.check();
+  const trace::Span span("code generation", j.tasks[0]->name);
   std::vector<UnitTask> tasks;
   for (const split::Task *t : j.tasks) tasks.push_back({t->bytes, t->symbol, t->name});
   Request r;
@@ -97,6 +99,7 @@ void Compiler::verify(const Job &j, const Artifact &stored) const {
 // Gets the artifact from the store or the plugin. When a finished artifact can be had by the digest of the stored one
 // alone, the artifact itself is not even read.
 void Compiler::fetch(Job &j) const {
+  trace::Span span("artifact tier", j.tasks[0]->name);
   const BackendInfo &info = backend_->info();
   const cache::Key key{"artifact", info.arch, j.key.digest};
   const auto look = [&] {
@@ -123,9 +126,10 @@ void Compiler::fetch(Job &j) const {
     j.origin = entry->info.origin;
     return true;
   };
-  if (look()) return;
+  if (look()) return span.note(j.origin == cache::Origin::disk ? "disk" : "memory");
   const auto claim = store_->claim(key, *j.cancelled);
-  if (claim->waited() && look()) return;
+  if (claim->waited() && look()) return span.note("another's");
+  span.note("compiled");
   j.artifact = run_plugin(j);
   j.compiled = true;
   const cache::Blob packed = pack(j.artifact);
@@ -150,6 +154,7 @@ void Compiler::finish(Job &j) const {
   const auto claim = store_->claim(key, *j.cancelled);
   if (claim->waited() && look()) return;
   j.check();
+  const trace::Span span("finish", j.tasks[0]->name);
   j.finished = backend_->finish(j.artifact);
   store_->put(key, pack(j.finished), k2.components);
 }
@@ -171,6 +176,7 @@ void Compiler::obtain(std::vector<Job> &jobs, Observations &seen) const {
 // Loads all jobs as one module. A stored artifact that the plugin refuses is forgotten and made again, once.
 std::unique_ptr<Module> Compiler::load(std::vector<Job> &jobs, Observations &seen) const {
   const auto attempt = [&] {
+    const trace::Span span("load", jobs[0].tasks[0]->name);
     const auto t = Clock::now();
     std::vector<Artifact> artifacts;
     for (const Job &j : jobs) artifacts.push_back(j.finished);
@@ -208,7 +214,10 @@ std::unique_ptr<Module> Compiler::load(std::vector<Job> &jobs, Observations &see
 std::shared_ptr<Executable> Compiler::compile(const ir::Unit &kernel, std::string *stored) {
   Observations seen;
   const auto t = Clock::now();
-  split::Plan plan = split::split(kernel);
+  split::Plan plan = [&] {
+    const trace::Span span("passes", kernel.debug.name);
+    return split::split(kernel);
+  }();
   if (stored) *stored = split::to_bytes(plan);
   seen.passes_ms = ms_since(t);
   dump(kernel, plan);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/compile/arenas.hpp"
+#include "core/support/trace.hpp"
 
 namespace qd::compile {
 namespace {
@@ -117,6 +118,7 @@ void Loaded::bind(Block &b, Arena &a) const {
 }
 
 void Loaded::launch(uint64_t *words) {
+  const trace::Span span("launch", plan_.name);
   Arena &arena = arenas_->mine();
   arena.need(*backend_, plan_.scratch_bytes, plan_.n_outputs != 0, reports_);
   std::unique_ptr<Block> block(spare_.exchange(nullptr, std::memory_order_acquire));

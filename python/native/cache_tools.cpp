@@ -1,4 +1,4 @@
-// cache_tools.cpp: the cache folder for `python -m quadrants cache`: plain functions over core/api.
+// cache_tools.cpp: the cache folder for `python -m quadrants cache`, and traces: plain functions over core/api.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -58,6 +58,13 @@ void init_cache_tools(nb::module_ &m) {
     nb::gil_scoped_release nogil;
     return cache_clean(root, policy, max_bytes, factor);
   });
+  m.def("trace_start", &trace_start);
+  m.def("trace_stop", [] {
+    nb::gil_scoped_release nogil;
+    trace_stop();
+  });
+  m.def("trace_add", [](const std::string &category, const std::string &name, const std::string &note, int64_t begin,
+                        int64_t end) { trace_add(category, name, note, begin, end); });
   m.def("plan_tasks", [](const nb::bytes &plan) { return plan_tasks({plan.c_str(), plan.size()}); });
 }
 

@@ -203,5 +203,9 @@ def cache_read(root: str, path: str) -> bytes | None: ...
 def cache_import(root: str, file: bytes) -> str: ...         # why it could not be published; ""
 def cache_clean(root: str, policy: str, max_bytes: int, factor: float) -> tuple[int, int]: ...  # files, bytes gone
 def plan_tasks(plan: bytes) -> list[tuple[str, str]]: ...    # name and digest of each task; last "tasks", of all
+# Chrome trace: times in nanoseconds of time.perf_counter_ns.
+def trace_start(path: str) -> None: ...
+def trace_stop() -> None: ...                                # writes the file
+def trace_add(category: str, name: str, note: str, begin: int, end: int) -> None: ...
 def digest(data: bytes) -> bytes: ...                        # BLAKE2b-256
 __build_id__: str

@@ -92,6 +92,29 @@ TEST(Faults, EachCallFailsInTurnWithEachError) {
   EXPECT_GT(lives, 100);
 }
 
+// Opening a cache and reading from it costs the same whatever else lies there: there is no index and nothing is listed.
+TEST(Faults, ALargeCacheCostsNoMoreCalls) {
+  int calls[2][test::n_calls];
+  for (int large = 0; large < 2; ++large) {
+    Folder f;
+    Warnings w;
+    StoreConfig c = config_of(f / "c", w);
+    c.cleaning_policy = "never";
+    {
+      auto s = make_store(c);
+      for (int i = 0; i < (large ? 3000 : 10); ++i) s->put(key_of(std::to_string(i)), Bytes::copy("v"), {});
+    }
+    test::no_faults();
+    auto s = make_store(c);
+    EXPECT_TRUE(s->get(key_of("7")));
+    EXPECT_FALSE(s->get(key_of("absent")));
+    s->put(key_of("7"), Bytes::copy("w"), {});
+    for (size_t call = 0; call < test::n_calls; ++call) calls[large][call] = test::calls_of(Call(call));
+  }
+  for (size_t call = 0; call < test::n_calls; ++call)
+    EXPECT_EQ(calls[0][call], calls[1][call]) << test::call_names[call];
+}
+
 // Temporaries of a life in which something failed are removed, or are of a kind that cleaning removes.
 TEST(Faults, NoTemporaryStays) {
   for (int error : {ENOSPC, EIO, EDQUOT}) {

@@ -200,6 +200,7 @@ OPTIONS: tuple[Option, ...] = (
     # dumps and messages
     _O("print_ir", False, FLAG, "core:print_ir", "Prints the IR of each kernel that is compiled, one at a time."),
     _O("print_kernel_asm", False, FLAG, "core:keep_asm", "Writes assembly of each task to debug_dump_path."),
+    _O("trace", "", TEXT, "host", "File for a Chrome trace of phases, tiers and launches, written at reset or exit."),
     _O("debug_dump_path", "/tmp/ir/", TEXT, "core:dump_path", "Where QD_DUMP_IR writes and QD_LOAD_IR reads."),
     _O("log_level", "info", LOG_LEVEL, "host", "Least severe log lines that are written."),
     # accepted, decided elsewhere

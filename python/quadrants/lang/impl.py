@@ -88,9 +88,12 @@ class Runtime:
             array._forget()
         for field in list(self.fields):
             field._release("its runtime was reset; make it again after qd.init")
+        traced = self.options["trace"]
         self._forget()
         if context is not None:
             self._close(context)
+        if traced:
+            _native.trace_stop()
 
     def _close(self, context: Any) -> None:
         """Closes a context now, or when the last NumPy view of its memory is gone."""
@@ -177,6 +180,8 @@ def _close_at_exit() -> None:
         and not any(shared() is not None for shared in _runtime.shared)
     ):
         _runtime.context.close()
+    if _runtime.options["trace"] and not _runtime.forked:
+        _native.trace_stop()
 
 
 if hasattr(os, "register_at_fork"):

@@ -160,6 +160,8 @@ def init(
     impl.reset()
     if _test_mode:
         return _SpecialConfig(values)
+    if values["trace"]:
+        _native.trace_start(os.path.abspath(values["trace"]))
     context, opened = _open_first(wanted, values, enable_fallback)
     impl.get_runtime().start(context, opened, values)
     print(f"[Quadrants] Starting on arch={opened.name}", flush=True)
