@@ -1,14 +1,106 @@
-"""`qd.profiler`: times of kernels and metrics of devices. Not supported yet; each name says so when it is used."""
+"""`qd.profiler`: times of kernels, memory of fields and arrays, phases of compiles.
 
+Kernel times need `qd.init(kernel_profiler=True)`. Counters of devices (CUPTI) are not supported yet.
+"""
+
+import contextlib as _contextlib
 import sys as _sys
+from collections.abc import Iterator as _Iterator
+from typing import Any as _Any
 
+from quadrants import _logging
+from quadrants.lang import impl as _impl
+from quadrants.lang import kernel_profiler as _kernels
 from quadrants.lang.later import fill_module as _fill_module
 
 _NAMES = """CuptiMetric clear_kernel_profiler_info clear_scoped_profiler_info collect_kernel_profiler_metrics
     get_kernel_profiler_total_time get_predefined_cupti_metrics print_kernel_profiler_info
     print_memory_profiler_info print_scoped_profiler_info query_kernel_profiler_info
     set_kernel_profiler_metrics set_kernel_profiler_toolkit"""
-_fill_module(_sys.modules[__name__], _NAMES)
+_fill_module(_sys.modules[__name__], "get_predefined_cupti_metrics", "CuptiMetric")
+_compiles_seen = (-1, 0)  # epoch, number of compiles that clear_scoped_profiler_info has put behind us
+
+
+def _is_on() -> bool:
+    """Whether kernels are timed; says how to turn that on when they aren't. QuadrantsRuntimeError before `init`."""
+    _impl.get_runtime().require_context()
+    on = bool(_impl.get_runtime().options["kernel_profiler"])
+    if not on:
+        _logging.warn("The kernel profiler is off: use qd.init(kernel_profiler=True)")
+    return on
+
+
+def print_kernel_profiler_info(mode: str = "count") -> None:
+    """Prints the times of kernels: `count` sums up each kernel, `trace` lists each launch (of the last 100,000).
+
+    ValueError for another mode. A kernel's first launch counts without its compile.
+    """
+    if mode not in ("count", "trace"):
+        raise ValueError(f"Arg `mode` must be of type 'str', and has the value 'count' or 'trace', found {mode!r}.")
+    if _is_on():
+        print(_kernels.count_table() if mode == "count" else _kernels.trace_table(), flush=True)
+
+
+def query_kernel_profiler_info(name: str) -> _kernels.QueryResult:
+    """Launches of the kernel of that name: `counter`, and `min`, `max`, `avg` in milliseconds."""
+    return _kernels.QueryResult(_kernels.records().by_kernel.get(name) if _is_on() else None)
+
+
+def clear_kernel_profiler_info() -> None:
+    """Forgets all times of kernels."""
+    if _is_on():
+        _kernels.records().clear()
+
+
+def get_kernel_profiler_total_time() -> float:
+    """Seconds that all launches took, from the first one or the last clear on."""
+    return _kernels.records().total_ms / 1e3 if _is_on() else 0.0
+
+
+def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
+    """Chooses what measures: `default` or `cupti` (CUDA only). False where there is no choice, as on the CPU."""
+    _impl.get_runtime().require_context()
+    return False
+
+
+def set_kernel_profiler_metrics(metric_list: _Any = ()) -> None:
+    """Chooses the counters to collect. They exist on CUDA only: no effect elsewhere."""
+
+
+@_contextlib.contextmanager
+def collect_kernel_profiler_metrics(metric_list: _Any = ()) -> _Iterator[None]:
+    """Collects counters for the launches of a `with` block. They exist on CUDA only: no effect elsewhere."""
+    yield
+
+
+def print_memory_profiler_info() -> None:
+    """Prints the bytes of device memory that live fields and ndarrays hold."""
+    runtime = _impl.get_runtime()
+    runtime.require_context()
+    print("[Memory Profiler]")
+    total = 0
+    for what, tensors in (("fields", runtime.fields), ("ndarrays", runtime.ndarrays)):
+        buffers = {id(t.buffer): t.buffer.size for t in tensors if getattr(t, "buffer", None) is not None}
+        total += sum(buffers.values())
+        print(f"{what:10s}{len(buffers):8d} buffers {sum(buffers.values()):16d} B")
+    print(f"Total: {total} B", flush=True)
+
+
+def print_scoped_profiler_info() -> None:
+    """Prints where compiles spent their time since `init` or the last clear: milliseconds a phase, a line a kernel."""
+    runtime = _impl.get_runtime()
+    runtime.require_context()
+    skip = _compiles_seen[1] if _compiles_seen[0] == runtime.epoch else 0
+    print("frontend    passes   codegen    finish      load ms  kernel")
+    for name, frontend, seen in runtime.compiles[skip:]:
+        phases = [seen.get(f"{phase}_ms", 0.0) for phase in ("passes", "codegen", "finish", "load")]
+        print("  ".join(f"{ms:8.3f}" for ms in (frontend, *phases)), f"  {name}")
+
+
+def clear_scoped_profiler_info() -> None:
+    """Forgets the compiles so far, for `print_scoped_profiler_info`."""
+    global _compiles_seen
+    _compiles_seen = (_impl.get_runtime().epoch, len(_impl.get_runtime().compiles))
 
 
 def __dir__() -> list[str]:

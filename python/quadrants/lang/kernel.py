@@ -64,6 +64,7 @@ class Kernel:
         _check_annotated(self.signature, self.is_method)
         self.per_offload_cache_observations = PerOffloadCacheObservations()
         self.src_ll_cache_observations = SrcLlCacheObservations()
+        self.inner = None  # see _timed
         self.handed, self.hand_over = threading.local(), (-1, -1)  # see driver.call_with_copies
         self.callable = KernelObject(self, self.specialise, len(self.signature.names), tuple(self.signature.names))
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
@@ -86,7 +87,25 @@ class Kernel:
             from quadrants.lang.frontend import driver
 
             return driver.call_with_copies(self, values)
+        if runtime.options["kernel_profiler"]:
+            return self._hand_over(self._timed(values, runtime))
         return self._compile(values, runtime, context), values
+
+    def _timed(self, values, runtime):
+        """Makes the call with a clock around it. Specialisations lie in a callable of their own, so that each call of the
+        public one comes here."""
+        from quadrants.lang import kernel_profiler
+
+        if self.inner is None:
+            self.inner = KernelObject(self, self._specialise_inner, len(self.signature.names), self.signature.names)
+        runtime.kernels.add(self.inner)
+        return kernel_profiler.timed(self, self.inner, values)
+
+    def _specialise_inner(self, args, kwargs):
+        runtime, began = impl.get_runtime(), time.perf_counter()
+        index = self._compile(list(args), runtime, runtime.require_context())
+        self.handed.compiling += time.perf_counter() - began
+        return index
 
     def _hand_over(self, result):
         """What `specialise` answers for a call that was made in another way already."""
@@ -153,8 +172,9 @@ class Kernel:
         seen = executable.observations
         self.per_offload_cache_observations.record(seen)
         impl.record_compile(self.name, frontend_ms, seen)
-        runtime.kernels.add(self.callable)
-        return self.callable.add(
+        target = self.inner if runtime.options["kernel_profiler"] else self.callable
+        runtime.kernels.add(target)
+        return target.add(
             executable, walk.args, walk.words, walk.guards, walk.result, results.reporter(self.name, walk.sites)
         )
 
