@@ -44,9 +44,9 @@ _NAMES = {
     "lang.streams": "Event Stream create_event create_stream",
     "lang.perf_dispatch": "perf_dispatch",
     "lang.graph_names": "graph_do_while graph_parallel graph_parallel_context stream_parallel",
-    "lang.later": """BitpackedFields BufferView GraphStatus Mesh MeshInstance activate append checkpoint
-        clock_counter clock_freq_hz deactivate deactivate_all_snodes get_addr is_active length rescale_index
-        sparse_matrix_builder""",
+    "lang.buffer_view": "BufferView",
+    "lang.later": """BitpackedFields GraphStatus Mesh MeshInstance activate append checkpoint clock_counter clock_freq_hz
+        deactivate deactivate_all_snodes get_addr is_active length rescale_index sparse_matrix_builder""",
     "": "ad algorithms experimental graph interop lang linalg math profiler simt sparse tools types",
 }
 _HIDDEN = {

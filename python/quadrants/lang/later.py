@@ -49,7 +49,6 @@ _FUNCTIONS = """activate append checkpoint clock_counter clock_freq_hz deactivat
 is_active length rescale_index sparse_matrix_builder"""
 _CLASSES = {
     "BitpackedFields": "place",
-    "BufferView": "shape size subview get_ndarray",
     "GraphStatus": "checkpoint yielded",
     "Mesh": "generate_meta load_meta",
     "MeshInstance": "get_position_as_numpy",

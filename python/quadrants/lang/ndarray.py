@@ -92,10 +92,6 @@ class Ndarray(_native.NdarrayBase):
         if len(key) == 1 and key[0] is None:
             key = ()
         shape = self._live().shape[: len(self._shape or ())]
-        if len(key) == 1 and isinstance(key[0], slice):
-            from quadrants.lang.exception import not_supported_yet
-
-            raise not_supported_yet("slicing an ndarray (BufferView)")
         if len(key) != len(shape):
             raise QuadrantsIndexError(f"{len(shape)}d ndarray indexed with {len(key)}d indices: {key}")
         index = tuple(map(operator.index, key))
@@ -182,6 +178,8 @@ class ScalarNdarray(_Convertible):
         super().__init__(_dtype(dtype), _shape(arr_shape), (), needs_grad)
 
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _view(self, key)
         return self._live().read(self._index(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -193,6 +191,8 @@ class ScalarNdarray(_Convertible):
 
 class _MatrixElements(_Convertible):
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _view(self, key)
         from quadrants.lang.matrix import element_value
 
         return element_value(self._live(), self._index(key))
@@ -221,6 +221,13 @@ class MatrixNdarray(_MatrixElements):
 
     def __repr__(self) -> str:
         return f"<{self.n}x{self.m} Layout.AOS qd.Matrix.ndarray>"
+
+
+def _view(array: Ndarray, key: slice) -> Any:
+    """`a[lo:hi]`: a BufferView."""
+    from quadrants.lang.buffer_view import view_of
+
+    return view_of(array, key)
 
 
 def _dtype(dtype: Any) -> Any:

@@ -65,7 +65,7 @@ ndarray = NDArray = NdarrayType
 
 
 class BufferViewType:
-    """A parameter that takes a view of a part of an ndarray. Kernels do not take it yet."""
+    """A parameter that takes a view of a part of an ndarray; `dtype` must match when given."""
 
     def __init__(self, dtype: Any = None, boundary: str = "unsafe") -> None:
         self.dtype, self.boundary = dtype, boundary

@@ -9,7 +9,7 @@ from quadrants._native import DataType, Value, Var
 from quadrants.lang.elementwise import cast
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.forms import plain
-from quadrants.lang.frontend import bundles, errors, matrices, realfuncs, reports, structs
+from quadrants.lang.frontend import bundles, errors, matrices, realfuncs, reports, structs, views
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.arguments import is_template, is_tensor
 from quadrants.lang.frontend.results import resolve_types
@@ -363,7 +363,7 @@ def _argument(w, func, name, annotation, a):
                 _need_place(w, a, v)
             v = variable(w, v)
         return v
-    if is_tensor(annotation):
+    if is_tensor(annotation) or views.is_view(annotation):
         return ref(w, a) if is_node else w.wrap(a)
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
         v = ref(w, a) if is_node else w.wrap(a)

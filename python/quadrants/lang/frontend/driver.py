@@ -30,6 +30,7 @@ from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     reports,
     stmts,
     structs,
+    views,
 )
 from quadrants.lang.frontend import walker as walker_module
 from quadrants.lang.frontend.arguments import (
@@ -186,6 +187,8 @@ def parameter(w, kernel, plan, k, name, annotation, value):
         return _vector(w, plan, k, name, annotation)
     if isinstance(annotation, StructType):
         return structs.parameter(w, plan, k, name, annotation, value, kernel)
+    if views.is_view(annotation):
+        return views.parameter(w, kernel, plan, k, name, annotation, value)
     if bundles.is_bundle(annotation):
         return bundles.of_argument(w, kernel, plan, k, name, annotation, value)
     raise QuadrantsSyntaxError(

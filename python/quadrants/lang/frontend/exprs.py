@@ -10,7 +10,7 @@ from quadrants._native import Value, Var
 from quadrants.lang import swizzle
 from quadrants.lang.elementwise import binary, unary
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.frontend import access, conditions, matrices, reports, structs
+from quadrants.lang.frontend import access, conditions, matrices, reports, structs, views
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import EXPR, REF, ev, ref
 from quadrants.lang.scalars import scalar2
@@ -364,6 +364,8 @@ def subscript_of(w, x, node):
     """x[...] for anything but fields and arrays."""
     if type(x) in RECORDS:
         return structs.subscript(w, x, ev(w, node.slice))
+    if type(x) is views.View:
+        return views.subscript(w, x, node)
     if type(x) is structs.AccStruct:
         index = ev(w, node.slice)
         return structs.element(w, x, index if type(index) is tuple else (index,), node)

@@ -14,6 +14,7 @@ from quadrants.lang.frontend.exprs import iterate
 from quadrants.lang.frontend.stmts import bind_target, is_static
 from quadrants.lang.frontend.structs import AccStruct
 from quadrants.lang.frontend.table import STMT, ev, ref, run
+from quadrants.lang.frontend.views import View
 from quadrants.lang.values import Mat, describe, variable
 
 
@@ -99,6 +100,8 @@ def for_(w, node):
     over = ref(w, it)
     if type(over) is AccStruct:
         over = over.first(w)
+    elif type(over) is View:
+        over = Range([0], [over.size])
     kind = type(over)
     if kind is Range:
         _range(w, node, over, config)

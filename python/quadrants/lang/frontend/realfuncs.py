@@ -6,7 +6,7 @@ fields and templates are part of the function's identity: one function of the un
 
 from quadrants._native import DataType
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.frontend import bundles, structs
+from quadrants.lang.frontend import bundles, structs, views
 from quadrants.lang.frontend.arguments import is_template, is_tensor
 from quadrants.lang.frontend.results import resolve_types
 from quadrants.lang.frontend.stmts import cast_result
@@ -107,6 +107,7 @@ def _specialising(annotation):
         or annotation is NdarrayType
         or isinstance(annotation, NdarrayType)
         or bundles.is_bundle(annotation)
+        or views.is_view(annotation)
     )
 
 
