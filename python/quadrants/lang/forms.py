@@ -165,7 +165,11 @@ def _field(forms, x):
 
 
 def _struct_field(forms, x):
-    return ["struct field", [[name, forms.of(one)] for name, one in x._members.items()], *_struct_methods(forms, x._methods)]
+    return [
+        "struct field",
+        [[name, forms.of(one)] for name, one in x._members.items()],
+        *_struct_methods(forms, x._methods),
+    ]
 
 
 def _struct_type(forms, x):

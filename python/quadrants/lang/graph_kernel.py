@@ -35,8 +35,10 @@ class PieceSource(Source):
         _scan(body, self.stores, None)
 
     def digest(self) -> str:
-        """The whole text's digest and the number of the piece in it: pieces must not share an entry."""
-        return _native.digest(f"{super().digest()} piece {self.number}".encode()).hex()
+        """The whole text's digest and which statements of it: pieces must not share an entry, and where the text is cut
+        follows from names that may mean something else tomorrow."""
+        body = [(getattr(s, "lineno", 0), getattr(s, "col_offset", 0), type(s).__name__) for s in self._tree.body]
+        return _native.digest(f"{super().digest()} piece {self.number} {body}".encode()).hex()
 
 
 class _Piece(Kernel):
@@ -93,7 +95,9 @@ class GraphKernel(Kernel):
         self._count = 0
 
     def _refused(self, node: ast.AST, text: str) -> QuadrantsSyntaxError:
-        return QuadrantsSyntaxError(f'File "{self.source.file}", line {self.source.line(node)}, in {self.name}:\n{text}')
+        return QuadrantsSyntaxError(
+            f'File "{self.source.file}", line {self.source.line(node)}, in {self.name}:\n{text}'
+        )
 
     def _condition_path(self, node: ast.While) -> list[str] | None:
         """The dotted path of a do_while's condition, from a parameter on; None for another `while`."""
