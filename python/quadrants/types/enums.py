@@ -21,8 +21,10 @@ _CAPABILITIES += " has_non_semantic_info has_no_integer_wrap_decoration"
 def __getattr__(name: str) -> Any:
     if name == "Format":
         value = Enum(name, _CHANNELS.split())
+        value.__doc__ = "Formats of textures: channels, bits a channel, and kind (u, i, f; unsigned normalised without)."
     elif name == "DeviceCapability":
         value = Enum(name, ["spirv_" + row for row in _CAPABILITIES.split()])
+        value.__doc__ = "What a SPIR-V device can do, by the names that device reports use."
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals().setdefault(name, value)
