@@ -190,3 +190,31 @@ def test_wrap(arch):
     a = qd.Vector.ndarray(2, qd.f32, 3)
     assert type(qd.wrap(a)) is qd.VectorTensor and qd.wrap(a)._unwrap() is a
     assert type(qd.wrap(qd.field(qd.f32, 2))) is qd.Tensor and qd._wrap is qd.wrap and qd._Tensor is qd.Tensor
+
+
+@both
+def test_loops_run_along_memory(arch, backend):
+    """The innermost axis of a parallel loop over a tensor is the one whose elements are neighbours."""
+    from quadrants.lang import impl
+    from quadrants.lang.frontend import driver
+
+    t = qd.tensor(qd.i32, (3, 5), backend=backend, layout=(1, 0))
+    k = load("@qd.kernel\ndef k(x: qd.Tensor):\n    for i, j in x:\n        x[i, j] = i * 10 + j\n")["k"]
+    text = driver.walk(k._primal, [t], impl.get_runtime()).builder.text()
+    k(t)
+    assert t[2, 4] == 24 and t[0, 1] == 1
+    outer, inner = (
+        ("const.i32 5", "const.i32 3") if backend is qd.Backend.FIELD else ("shape.i32 $x, 0", "shape.i32 $x, 1")
+    )
+    assert text.index(outer) < text.index(inner) < text.index("parallel"), text
+
+
+@both
+def test_serial_loops_keep_the_order_of_indices(arch, backend):
+    t = qd.tensor(qd.i32, (2, 3), backend=backend, layout=(1, 0))
+    k = load(
+        "@qd.kernel\ndef k(x: qd.Tensor):\n    c = 0\n    qd.loop_config(serialize=True)\n"
+        "    for i, j in x:\n        x[i, j] = c\n        c += 1\n"
+    )["k"]
+    k(t)
+    assert t.to_numpy().tolist() == [[0, 1, 2], [3, 4, 5]]

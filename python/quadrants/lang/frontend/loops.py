@@ -124,7 +124,18 @@ def _box(w, acc):
         raise TypeError(f"Cannot loop over the object {describe(w, acc)} in Quadrants scope.")
     low = acc.low or (0,) * acc.ndim
     high = [s if o == 0 else s + o for s, o in zip(acc.shape, low)]
-    return Range(list(low), high, what="struct-for")
+    return Range(list(low), high, _stored_order(acc), "struct-for")
+
+
+def _stored_order(acc):
+    """The axes from outermost to innermost in memory, where that isn't their own order: neighbours in memory are then
+    neighbours of the loop."""
+    if acc.layout is not None:
+        return list(acc.layout)
+    strides = acc.strides
+    if strides is None or all(a >= b for a, b in zip(strides, strides[1:])):
+        return None
+    return sorted(range(len(strides)), key=lambda k: -strides[k])
 
 
 def _names(target):
@@ -187,6 +198,8 @@ def _run(w, node, box, config, bind):
     serialize = config is not None and (config.get("serialize") or config.get("parallelize") == 1)
     lo, hi = box.lo, box.hi
     order = list(box.order) if box.order else list(range(len(lo)))
+    if serialize and box.what == "struct-for":
+        order = list(range(len(lo)))  # as the program reads
     if w.runtime == 0 and not serialize and lo:
         _parallel(w, node, lo, hi, order, config, bind)
     else:
