@@ -27,16 +27,17 @@ def stub(text: str) -> str:
     """Text of the stub for the text of __init__.py."""
     names, types = tables(text)
     long = {"f": "float", "i": "int", "u": "uint"}
-    lines = ["from typing import Any\n"]
+    lines, aliases = ["from typing import Any\n"], []
     for module in sorted(names):
         for name in sorted(names[module].split()):
             source = f"quadrants.{module}" if module else "quadrants"
             lines.append(f"from {source} import {name} as {name}\n")
             if names[module] is types:
-                lines.append(f"from {source} import {name} as {long[name[0]] + name[1:]}\n")
+                aliases.append(f"{long[name[0]] + name[1:]} = {name}\n")
     lines.append("from quadrants._version import __version__ as __version__\n")
     lines.append("from quadrants._version import __version_str__ as __version_str__\n")
-    return HEAD + "".join(sorted(set(lines), key=lambda line: (line != lines[0], line))) + "\ncfg: Any\n"
+    imports = "".join(sorted(set(lines), key=lambda line: (line != lines[0], line)))
+    return HEAD + imports + "\ncfg: Any\n" + "".join(aliases)
 
 
 if __name__ == "__main__":

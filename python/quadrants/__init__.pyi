@@ -24,29 +24,17 @@ from quadrants._logging import WARN as WARN
 from quadrants._logging import is_logging_effective as is_logging_effective
 from quadrants._logging import set_logging_level as set_logging_level
 from quadrants._native import f16 as f16
-from quadrants._native import f16 as float16
 from quadrants._native import f32 as f32
-from quadrants._native import f32 as float32
 from quadrants._native import f64 as f64
-from quadrants._native import f64 as float64
 from quadrants._native import i16 as i16
-from quadrants._native import i16 as int16
 from quadrants._native import i32 as i32
-from quadrants._native import i32 as int32
 from quadrants._native import i64 as i64
-from quadrants._native import i64 as int64
 from quadrants._native import i8 as i8
-from quadrants._native import i8 as int8
 from quadrants._native import u1 as u1
-from quadrants._native import u1 as uint1
 from quadrants._native import u16 as u16
-from quadrants._native import u16 as uint16
 from quadrants._native import u32 as u32
-from quadrants._native import u32 as uint32
 from quadrants._native import u64 as u64
-from quadrants._native import u64 as uint64
 from quadrants._native import u8 as u8
-from quadrants._native import u8 as uint8
 from quadrants._version import __version__ as __version__
 from quadrants._version import __version_str__ as __version_str__
 from quadrants.lang.buffer_view import BufferView as BufferView
@@ -211,3 +199,15 @@ from quadrants.types.primitive import ref as ref
 from quadrants.types.structs import dataclass as dataclass
 
 cfg: Any
+float16 = f16
+float32 = f32
+float64 = f64
+int16 = i16
+int32 = i32
+int64 = i64
+int8 = i8
+uint1 = u1
+uint16 = u16
+uint32 = u32
+uint64 = u64
+uint8 = u8
