@@ -85,6 +85,11 @@ ROWS = {
     "typed argument and result": ("s = typed(T(a=4))\nr = s.a", 5),
     "several results": ("s, k = pair()\nr = s.a + k", 7),
     "annotated": ("s: T = T(a=4)\nr = s.a", 4),
+    "walrus": ("r = (s := T(a=5)).a", 5),
+    "list comprehension": ("r = [T(a=i) for i in qd.static(range(3))][2].a", 2),
+    "in a while": ("s = T(a=0)\nwhile s.a < 5:\n    s.a += 1\nr = s.a", 5),
+    "as a dict": ("r = T(a=5).to_dict()['a']", 5),
+    "matrix of 36": ("b = qd.types.struct(m=qd.types.matrix(6, 6, qd.f32))(1.0)\nb.m[2, 3] += 4.0\nc = b\nc.m[0, 0] = 9.0\nr = b.m.sum() + c.m[2, 3]", 45),
     "in a list": ("l = [T(a=1), T(a=2)]\nr = l[0].a + l[1].a", 3),
     "atomic": ("s = T(a=4)\no = qd.atomic_add(s.a, 3)\nr = s.a * 10 + o", 74),
 }
@@ -188,6 +193,10 @@ ERRORS = {
     "vector of another size": ("s = T(v=qd.Vector([1, 2]))", QuadrantsTypeError, "vector"),
     "assigned field": ("F = T(a=3)\nx = F.zz", AttributeError, "no member 'zz'"),
     "member of a captured struct": ("G.a = 3", QuadrantsCompilationError, "cannot"),
+    "comparison": ("s = T(a=1) == T(a=1)", QuadrantsTypeError, "structs cannot be compared"),
+    "sum": ("s = T(a=1) + T(a=1)", QuadrantsTypeError, "unsupported operand"),
+    "sum with a number": ("s = T(a=1)\ns += 1", QuadrantsTypeError, "unsupported operand"),
+    "field made inside": ("g = T.field(shape=3)", QuadrantsSyntaxError, "cannot be made inside kernels"),
     "arity": ("for i, j in F:\n    pass", QuadrantsCompilationError, "struct-for indices"),
 }
 

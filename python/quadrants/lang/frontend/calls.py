@@ -55,6 +55,8 @@ def call(w, node):
                 if f.attr == "format"
                 else getattr(base, f.attr)(*args, **kwargs)
             )
+        if isinstance(base, StructType) and f.attr == "field":
+            raise QuadrantsSyntaxError("fields cannot be made inside kernels")
         if kind is type and issubclass(base, _matrix_class()):
             return _class_method(w, node, base, f.attr)
         target = _method_of_struct(w, base, f) if kind in RECORDS else _attribute(w, base, f)

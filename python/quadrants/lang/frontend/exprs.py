@@ -108,7 +108,7 @@ def _python_binary(op, x, y):
 
 
 def _opaque(x):
-    return type(x) is Acc or isinstance(x, (reports.Text, types.ModuleType))
+    return type(x) is Acc or type(x) in RECORDS or isinstance(x, (reports.Text, types.ModuleType))
 
 
 _UNARY = {ast.USub: "neg", ast.Invert: "invert", ast.Not: "logical_not"}
@@ -171,6 +171,10 @@ def compare_one(w, op, x, y):
         return scalar2(w, w.cmp_name[op], x, y)
     if type(x) in MATRICES or type(y) in MATRICES:
         return binary(w, w.cmp_name[op], x, y)
+    if type(x) in RECORDS or type(y) in RECORDS:
+        raise QuadrantsTypeError(
+            f"structs cannot be compared ('{describe(w, x)}' and '{describe(w, y)}'): compare their members"
+        )
     return _STATIC_COMPARE[op](x, y)
 
 

@@ -200,6 +200,8 @@ def attribute(w, x, attr):
         return dict(x.members.items())
     if attr == "items":
         return list(x.members.items())
+    if attr == "to_dict":
+        return lambda: dict(x.members.items())
     if attr == "methods":
         return x.methods
     if attr in x.methods:
