@@ -75,7 +75,7 @@ ROWS = [
     ("import os", S, 'Unsupported node "Import"', "import os"),
     ("del n", S, 'Unsupported node "Delete"', "del n"),
     ("raise ValueError()", S, 'Unsupported node "Raise"', "raise ValueError()"),
-    ("with qd.stream_parallel():\n    pass", S, "is not supported yet", None),
+    ("with qd.checkpoint(1):\n    pass", S, "qd.checkpoint is not supported yet", None),
     ("b = qd.f32(1)", T, "Integer literals must be annotated with a integer type", "qd.f32(1)"),
     ("b = qd.i32(1.5)", T, "Floating-point literals must be annotated with a floating-point type", "qd.i32(1.5)"),
     ("b = qd.i32(1, 2)", S, "A primitive type can only decorate a single expression.", "qd.i32(1, 2)"),
@@ -85,7 +85,7 @@ ROWS = [
     ("b = helper(1, 2, 3)", S, "Too many arguments. Expected (x, y)", "helper(1, 2, 3)"),
     ("b = helper(1, x=2)", S, "Multiple values for argument 'x'.", "helper(1, x=2)"),
     ("b = helper(1, y=2, c=3)", S, "Unexpected argument 'c'.", "helper(1, y=2, c=3)"),
-    ("b = qd.svd(n)", S, "qd.svd is not supported yet", "qd.svd(n)"),
+    ("b = qd.svd(n)", T, "qd.svd takes a square matrix, got 'i32'", "qd.svd(n)"),
     ("b = qd.activate(n)", S, "qd.activate is not supported yet", "qd.activate(n)"),
     ("b = 5(n)", T, "not callable", "5(n)"),
     ("a = 1", S, 'Kernel argument "a" is immutable', None),
@@ -171,7 +171,7 @@ DECORATION = [
     ("@qd.kernel\ndef k(*, a: qd.i32):\n    pass", "keyword parameters"),
     ("@qd.kernel\ndef k(a: qd.i32, /):\n    pass", "positional-only"),
     ("@qd.kernel(checkpoints=True)\ndef k():\n    pass", "graph=True"),
-    ("@qd.kernel(graph=True)\ndef k():\n    pass", "not supported yet"),
+    ("@qd.kernel(graph=True, checkpoints=True)\ndef k():\n    pass", "checkpoints=True. is not supported yet"),
     ("@qd.real_func\ndef f(x: qd.i32) -> qd.i32:\n    return x", "not supported yet"),
 ]
 
