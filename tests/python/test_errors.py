@@ -172,7 +172,6 @@ DECORATION = [
     ("@qd.kernel\ndef k(a: qd.i32, /):\n    pass", "positional-only"),
     ("@qd.kernel(checkpoints=True)\ndef k():\n    pass", "graph=True"),
     ("@qd.kernel(graph=True, checkpoints=True)\ndef k():\n    pass", "checkpoints=True. is not supported yet"),
-    ("@qd.real_func\ndef f(x: qd.i32) -> qd.i32:\n    return x", "not supported yet"),
 ]
 
 

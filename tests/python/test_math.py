@@ -332,3 +332,46 @@ def test_fns():
 def test_types_do_not_follow_init():
     assert (m.vec3.dtype, m.ivec2.dtype, m.uvec4.dtype, m.mat3.dtype) == (qd.f32, qd.i32, qd.u32, qd.f32)
     assert (m.mat3.n, m.mat3.m, m.vec3.n) == (3, 3, 3)
+
+
+def test_shared_names():
+    """Names that `qd.math` shares with the top level are the same objects, and the constants are Python's."""
+    for name in "acos asin atan2 ceil cos exp floor log max min pow round sin sqrt tan tanh".split():
+        assert getattr(m, name) is getattr(qd, name), name
+    assert (m.e, m.pi, m.inf) == (math.e, math.pi, math.inf) and m.nan != m.nan
+
+
+@pytest.mark.parametrize("axis", [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [1.0, -2.0, 0.5]])
+@pytest.mark.parametrize("angle", [0.0, 0.7, -2.0, math.pi])
+def test_rotations_keep_lengths_and_their_axis(axis, angle):
+    """`rot_by_axis` against Rodrigues' formula: rows turn by the angle, the axis stays."""
+    out = qd.Matrix.field(4, 4, qd.f64, shape=())
+
+    @qd.kernel
+    def run(a: qd.types.vector(3, qd.f64), angle: qd.f64):
+        out[None] = m.rot_by_axis(a, angle)
+
+    run(qd.Vector(axis, qd.f64), angle)
+    got = out.to_numpy()[:3, :3]
+    u = np.array(axis) / np.linalg.norm(axis)
+    k = np.array([[0, -u[2], u[1]], [u[2], 0, -u[0]], [-u[1], u[0], 0]])
+    turned = np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * k @ k
+    assert np.allclose(got.T, turned, atol=1e-14) and np.allclose(u @ got, u, atol=1e-14)
+    assert np.linalg.det(got) == pytest.approx(1.0)
+
+
+def test_determinant_inverse_dot():
+    a = np.array([[2.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 1.0, -1.0]])
+    mats = qd.Matrix.field(3, 3, qd.f64, shape=2)
+    numbers = qd.field(qd.f64, 2)
+    mats[0] = a.tolist()
+
+    @qd.kernel
+    def run():
+        mats[1] = m.inverse(mats[0])
+        numbers[0] = m.determinant(mats[0])
+        numbers[1] = m.dot(qd.Vector([1.0, 2.0, 3.0]), qd.Vector([4.0, 5.0, 6.0]))
+
+    run()
+    assert np.allclose(mats[1].to_numpy() if hasattr(mats[1], "to_numpy") else mats[1], np.linalg.inv(a), atol=1e-14)
+    assert numbers[0] == pytest.approx(np.linalg.det(a)) and numbers[1] == 32.0
