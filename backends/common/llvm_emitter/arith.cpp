@@ -202,6 +202,8 @@ llvm::Value *Emit::pure(const QdInst &r, llvm::Value *x, llvm::Value *y, llvm::V
 // infinity into NaN; fast math of ours keeps both.
 llvm::Value *Emit::reciprocal_root(llvm::Value *x) {
   auto *t = x->getType();
+  if (hooks.math)
+    if (llvm::Value *v = hooks.math(b, Op::rsqrt, x, nullptr, options.fast_math)) return v;
   llvm::Value *r = b.CreateFDiv(llvm::ConstantFP::get(t, 1.0), b.CreateUnaryIntrinsic(in::sqrt, x));
   if (!options.fast_math || !t->isFloatTy()) return r;
   llvm::Constant *zero = llvm::ConstantFP::get(t, 0.0), *infinity = llvm::ConstantFP::getInfinity(t);
@@ -215,6 +217,8 @@ llvm::Value *Emit::quotient(llvm::Value *x, llvm::Value *y) {
   llvm::FastMathFlags flags = fast;
   if (x->getType()->isHalfTy()) flags.setAllowReciprocal(false);
   b.setFastMathFlags(flags);
+  if (hooks.math && !x->getType()->isHalfTy())
+    if (llvm::Value *v = hooks.math(b, Op::fdiv, x, y, options.fast_math)) return v;
   return b.CreateFDiv(x, y);
 }
 
@@ -240,10 +244,10 @@ llvm::Value *Emit::math(Op op, llvm::Value *x, llvm::Value *y) {
     llvm::Value *r = math(op, b.CreateFPExt(x, f32), y ? b.CreateFPExt(y, f32) : nullptr);
     return b.CreateFPTrunc(r, b.getHalfTy());
   }
-  if (op == Op::sqrt) return b.CreateUnaryIntrinsic(in::sqrt, x);
-  if (op == Op::rsqrt) return reciprocal_root(x);
   if (hooks.math)
     if (llvm::Value *v = hooks.math(b, op, x, y, options.fast_math)) return v;
+  if (op == Op::sqrt) return b.CreateUnaryIntrinsic(in::sqrt, x);
+  if (op == Op::rsqrt) return reciprocal_root(x);
   const auto one = [&](ID id) -> llvm::Value * { return b.CreateUnaryIntrinsic(id, x); };
   switch (op) {
     case Op::sin: return one(in::sin);

@@ -21,6 +21,7 @@ Emit::Emit(llvm::Module &m, const view::View &u, const TargetHooks &h, const Emi
   b.setFastMathFlags(fast);
   access_group = llvm::MDNode::getDistinct(context, {});
   invariant_load = llvm::MDNode::get(context, {});
+  if (*h.atomic_scope) atomic_scope = context.getOrInsertSyncScopeID(h.atomic_scope);
 }
 
 llvm::Type *Emit::type(VType t) const {
@@ -63,13 +64,14 @@ llvm::Value *Emit::buffer(uint32_t p) {
 }
 
 // The 64-bit form of an index: sums, differences and products of narrower integers are taken as mathematical integers,
-// which docs/ir.md allows for indices, so that the strides of a loop are plain to see.
+// which docs/ir.md allows for indices, so that the strides of a loop are plain to see. Threads of a grid see no strides,
+// and their 64-bit arithmetic takes several instructions: there the sum is taken as it stands and extended once.
 llvm::Value *Emit::wide(uint32_t r, int depth) {
   if (wide_of[r]) return wide_of[r];
   llvm::Value *v = value[r], *w = nullptr;
   const QdInst &i = at(r);
   if (v->getType()->isIntegerTy(64)) return v;
-  const bool arith = op_of(i) == Op::add || op_of(i) == Op::sub || op_of(i) == Op::mul;
+  const bool arith = !on_grid() && (op_of(i) == Op::add || op_of(i) == Op::sub || op_of(i) == Op::mul);
   if (arith && depth < 16) {
     llvm::Value *x = wide(i.a, depth + 1), *y = wide(i.b, depth + 1);
     w = op_of(i) == Op::add ? b.CreateNSWAdd(x, y) : op_of(i) == Op::sub ? b.CreateNSWSub(x, y) : b.CreateNSWMul(x, y);
@@ -151,7 +153,7 @@ void Emit::record(uint32_t i) {
       return;
     case Op::output:
       b.CreateStore(to_bits(value[r.b]),
-                    b.CreateConstGEP1_64(b.getInt64Ty(), arg_word(QD_ARG_RESULT, b.getPtrTy()), r.a));
+                    b.CreateConstGEP1_64(b.getInt64Ty(), arg_word(QD_ARG_RESULT, b.getPtrTy(hooks.global_space)), r.a));
       return;
     case Op::report: return report(i);
     case Op::call: return call(i);
@@ -201,13 +203,13 @@ void Emit::function(uint32_t k) {
 
 TaskInfo emit_task(llvm::Module &module, const view::View &unit, llvm::StringRef symbol, const TargetHooks &hooks,
                    const EmitOptions &options) {
-  const Analysis analysis(unit, hooks.mapping == Mapping::range ? hooks.max_partials : 0);
+  const Analysis analysis(unit, hooks.max_partials);
   Emit e(module, unit, hooks, options, analysis);
-  auto *ptr = llvm::PointerType::get(e.context, hooks.global_space);
+  auto *ptr = llvm::PointerType::get(e.context, hooks.args_space);
   auto *i64 = e.b.getInt64Ty();
   const bool range = hooks.mapping == Mapping::range;
   llvm::SmallVector<llvm::Type *> task_args{ptr, i64, i64};
-  if (range) task_args.push_back(ptr);
+  task_args.push_back(range ? static_cast<llvm::Type *>(ptr) : i64);
   auto *task_type = llvm::FunctionType::get(range ? i64 : e.b.getVoidTy(), task_args, false);
   e.functions.push_back(llvm::Function::Create(task_type, llvm::Function::ExternalLinkage, symbol, module));
   for (uint32_t k = 1; k < unit.n_functions(); k++) {

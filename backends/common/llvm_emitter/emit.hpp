@@ -13,7 +13,7 @@ struct Region {
   view::Op op;
   uint32_t record;
   llvm::BasicBlock *head = nullptr, *exit = nullptr;  // exit: where `leave` goes, for labels
-  llvm::PHINode *index = nullptr;                     // i64, of loops
+  llvm::PHINode *index = nullptr;                     // of loops: i64, on a grid of the loop's own type
   llvm::Value *limit = nullptr;
   size_t wide_mark = 0;
 };
@@ -28,6 +28,7 @@ struct Emit {
   const Analysis &analysis;
   llvm::FastMathFlags fast;
   llvm::MDNode *access_group = nullptr, *invariant_load = nullptr;
+  llvm::SyncScope::ID atomic_scope = llvm::SyncScope::System;
   std::vector<llvm::Function *> functions;  // of the unit; [0] is the task
 
   // Of the function being written.
@@ -45,6 +46,7 @@ struct Emit {
   std::vector<llvm::AllocaInst *> partial;  // by slot
   std::vector<llvm::Value *> partial_address;
   std::vector<llvm::MDNode *> scope, others;  // by parameter; empty when nothing is known to be disjoint
+  std::vector<bool> unchanged;                // by parameter: no thread of the task writes this memory
   llvm::Instruction *entry_end = nullptr;     // allocas and argument loads go before it
 
   Emit(llvm::Module &, const view::View &, const TargetHooks &, const EmitOptions &, const Analysis &);
@@ -52,6 +54,7 @@ struct Emit {
   // --- types and small things (emit.cpp)
   llvm::Type *type(view::Type) const;
   llvm::Type *memory_type(view::Type) const;  // b1 is a byte
+  bool on_grid() const { return hooks.mapping == Mapping::grid; }
   llvm::Value *i64(int64_t v) { return b.getInt64(uint64_t(v)); }
   llvm::Value *to_memory(llvm::Value *v) { return v->getType()->isIntegerTy(1) ? b.CreateZExt(v, b.getInt8Ty()) : v; }
   llvm::Value *from_memory(llvm::Value *v, view::Type t) {
@@ -89,6 +92,7 @@ struct Emit {
   llvm::Value *load(uint32_t p, llvm::Value *address, bool is_volatile);
   void store(uint32_t p, llvm::Value *address, llvm::Value *v);
   void atomic(uint32_t i);
+  llvm::Value *atomic_update(view::Op, view::Type, llvm::Value *address, llvm::Value *v);
   llvm::Value *update(view::Op, view::Type, llvm::Value *old, llvm::Value *v);
   llvm::Value *identity(view::Op, view::Type);
   llvm::Value *compare_exchange_loop(view::Op, view::Type, llvm::Value *address, llvm::Value *v);
@@ -97,8 +101,11 @@ struct Emit {
   llvm::Value *gather(int slot, llvm::Value *sum, llvm::Value *v);
   void alias(llvm::Instruction *access, uint32_t p);
   void make_alias_scopes();
+  void find_unchanged();
   void begin_partials();
   void end_partials();
+  void reduce_block(size_t slot, llvm::Value *shared);  // grid.cpp
+  void end_grid_partials();
   template <class I>
   I *mark(I *access) {
     if (access_group && iteration && in_entry) access->setMetadata(llvm::LLVMContext::MD_access_group, access_group);
@@ -119,6 +126,7 @@ struct Emit {
   void answer_questions(llvm::ArrayRef<llvm::Value *> extent, llvm::Value *begin, llvm::Value *end);
   void rows(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
             llvm::Value *begin, llvm::Value *end, llvm::Value *last);
+  void skip_after_failure();
   void grid_loop(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
                  llvm::Value *begin, llvm::Value *end);
 };

@@ -16,20 +16,34 @@ namespace qd::llvm_emitter {
 
 enum class Mapping : uint8_t {
   range,  // i64 task(ptr args, i64 begin, i64 end, ptr partials): rows of [begin, end); see backends/cpu/codegen_abi.h
-  grid,   // void task(ptr args, i64 begin, i64 end): a grid-stride loop, one thread a position
+  grid,   // void task(ptr args, i64 begin, i64 end, i64 check): a grid-stride loop, one thread a position. With end
+          // INT64_MIN the task finds its range itself; with check 1 it does nothing after a failure was reported.
+};
+
+// Of Mapping::grid: how a thread knows its place and talks to its block. All values are i32.
+struct GridHooks {
+  unsigned shared_space = 0, warp = 32;  // of a block's memory; threads that shuffle
+  llvm::Value *(*block_index)(llvm::IRBuilder<> &) = nullptr;
+  llvm::Value *(*block_count)(llvm::IRBuilder<> &) = nullptr;
+  llvm::Value *(*thread_index)(llvm::IRBuilder<> &) = nullptr;  // in its block
+  llvm::Value *(*block_size)(llvm::IRBuilder<> &) = nullptr;    // a multiple of `warp`, at most warp * warp
+  llvm::Value *(*shuffle)(llvm::IRBuilder<> &, llvm::Value *i32, unsigned distance) = nullptr;  // of lane ^ distance
+  void (*barrier)(llvm::IRBuilder<> &) = nullptr;
 };
 
 struct TargetHooks {
   Mapping mapping = Mapping::range;
-  unsigned global_space = 0;     // address space of buffers and of the argument block
-  uint32_t max_partials = 0;     // reductions kept in registers per call; 0: atomics only
+  unsigned global_space = 0;     // address space of buffers
+  unsigned args_space = 0;       // of the argument block
+  uint32_t max_partials = 0;     // reductions kept in registers per call or thread; 0: atomics only
+  const char *atomic_scope = "";  // LLVM's name of the scope that atomics are seen in; empty: the system
   bool divide_in_float = false;  // 32-bit division through f64: vector units have no integer division
+  // void (ptr args, i32 site, i32 failure, i64 iteration, i32 n, ptr values); on a grid the first one is two:
+  // ptr report buffer, i64 task ordinal.
   const char *report_symbol = "qd_report";
   // A real function, operands in f32 or f64; null: the target takes LLVM's intrinsic of that name.
   llvm::Value *(*math)(llvm::IRBuilder<> &, view::Op, llvm::Value *x, llvm::Value *y, bool fast) = nullptr;
-  // Mapping::grid: first position of this thread and the step, both i64.
-  llvm::Value *(*thread_index)(llvm::IRBuilder<> &) = nullptr;
-  llvm::Value *(*thread_count)(llvm::IRBuilder<> &) = nullptr;
+  GridHooks grid;
 };
 
 struct EmitOptions {

@@ -47,10 +47,27 @@ void Emit::make_alias_scopes() {
   }
 }
 
+// Arrays may overlap each other, so one that is written makes all of them unsure.
+void Emit::find_unchanged() {
+  unchanged.assign(unit.n_params(), true);
+  bool arrays = true;
+  for (uint32_t k = 0; k < unit.n_functions(); k++)
+    for (uint32_t i = 0; i < unit.function(k).count; i++) {
+      const QdInst &r = unit.function(k).code[i];
+      if (op_of(r) != Op::store && !view::has(op_of(r), view::Atomic)) continue;
+      unchanged[r.a] = false;
+      arrays &= unit.param(r.a).alias != QD_ALIAS_EXTERNAL;
+    }
+  for (uint32_t p = 0; p < unit.n_params(); p++)
+    if (unit.param(p).alias == QD_ALIAS_EXTERNAL) unchanged[p] = unchanged[p] && arrays;
+}
+
 llvm::Value *Emit::load(uint32_t p, llvm::Value *address, bool is_volatile) {
   const VType t = VType(unit.param(p).type);
   auto *l = b.CreateAlignedLoad(memory_type(t), address, llvm::Align(info(t).bytes), is_volatile);
   alias(l, p);
+  if (!unchanged.empty() && unchanged[p] && !is_volatile)
+    l->setMetadata(llvm::LLVMContext::MD_invariant_load, invariant_load);
   return from_memory(is_volatile || analysis.ordered(p) ? l : mark(l), t);
 }
 
@@ -103,13 +120,13 @@ llvm::Value *Emit::compare_exchange_loop(Op op, VType t, llvm::Value *address, l
   auto *from = b.GetInsertBlock(), *loop = llvm::BasicBlock::Create(context, "try", f),
        *done = llvm::BasicBlock::Create(context, "done", f);
   auto *first = b.CreateAlignedLoad(it, address, align);
-  first->setAtomic(relaxed);
+  first->setAtomic(relaxed, atomic_scope);
   b.CreateBr(loop);
   b.SetInsertPoint(loop);
   auto *seen = b.CreatePHI(it, 2);
   seen->addIncoming(first, from);
   llvm::Value *next = b.CreateBitCast(update(op, t, b.CreateBitCast(seen, type(t)), v), it);
-  auto *swap = b.CreateAtomicCmpXchg(address, seen, next, align, relaxed, relaxed);
+  auto *swap = b.CreateAtomicCmpXchg(address, seen, next, align, relaxed, relaxed, atomic_scope);
   seen->addIncoming(b.CreateExtractValue(swap, 0), loop);
   b.CreateCondBr(b.CreateExtractValue(swap, 1), done, loop);
   b.SetInsertPoint(done);
@@ -120,7 +137,6 @@ void Emit::atomic(uint32_t i) {
   const QdInst &r = at(i);
   const Op op = op_of(r);
   const VType t = VType(unit.param(r.a).type);
-  const bool real = view::is_float(t);
   if (const int slot = in_entry ? analysis.slot_of(i) : -1; slot >= 0) {
     llvm::Value *v = t == VType::f16 ? b.CreateFPExt(value[r.c], b.getFloatTy()) : value[r.c];
     b.CreateStore(gather(slot, b.CreateLoad(v->getType(), partial[slot]), v), partial[slot]);
@@ -128,7 +144,7 @@ void Emit::atomic(uint32_t i) {
   }
   llvm::Value *where = address(r.a, r.b), *v = value[r.c];
   const bool plain = !unit.parallel() || (in_entry && (!analysis.in_parallel(i) || analysis.exclusive(i)));
-  if (plain && hooks.mapping == Mapping::range) {
+  if (plain) {
     llvm::Value *old = load(r.a, where, false), *next = nullptr;
     if (op == Op::atomic_cas)
       next = b.CreateSelect(b.CreateICmpEQ(old, value[unit.operands_before(*fn, i)[0]]), v, old);
@@ -141,16 +157,26 @@ void Emit::atomic(uint32_t i) {
   if (op == Op::atomic_cas) {
     llvm::Value *expected = to_memory(value[unit.operands_before(*fn, i)[0]]);
     value[i] = from_memory(
-        b.CreateExtractValue(b.CreateAtomicCmpXchg(where, expected, to_memory(v), align, relaxed, relaxed), 0), t);
-  } else if (real && op == Op::atomic_xchg) {
-    auto *it = b.getIntNTy(info(t).bytes * 8);
-    value[i] = b.CreateBitCast(b.CreateAtomicRMW(AtomicRMWInst::Xchg, where, b.CreateBitCast(v, it), align, relaxed),
-                               v->getType());
-  } else if (rmw(op, real) == AtomicRMWInst::BAD_BINOP) {
-    value[i] = compare_exchange_loop(op, t, where, v);
+        b.CreateExtractValue(
+            b.CreateAtomicCmpXchg(where, expected, to_memory(v), align, relaxed, relaxed, atomic_scope), 0),
+        t);
   } else {
-    value[i] = from_memory(b.CreateAtomicRMW(rmw(op, real), where, to_memory(v), align, relaxed), t);
+    value[i] = atomic_update(op, t, where, v);
   }
+}
+
+// The old value.
+llvm::Value *Emit::atomic_update(Op op, VType t, llvm::Value *where, llvm::Value *v) {
+  const llvm::Align align(info(t).bytes);
+  const bool real = view::is_float(t);
+  if (real && op == Op::atomic_xchg) {
+    auto *it = b.getIntNTy(info(t).bytes * 8);
+    return b.CreateBitCast(
+        b.CreateAtomicRMW(AtomicRMWInst::Xchg, where, b.CreateBitCast(v, it), align, relaxed, atomic_scope),
+        v->getType());
+  }
+  if (rmw(op, real) == AtomicRMWInst::BAD_BINOP) return compare_exchange_loop(op, t, where, v);
+  return from_memory(b.CreateAtomicRMW(rmw(op, real), where, to_memory(v), align, relaxed, atomic_scope), t);
 }
 
 // ---------------------------------------------------------------------------------------------------- partial results
@@ -243,16 +269,21 @@ llvm::Value *Emit::random(VType t) {
 
 void Emit::report(uint32_t i) {
   const auto given = unit.operands_before(*fn, i);
-  auto *ptr = b.getPtrTy();
-  auto *i32 = b.getInt32Ty(), *i64t = b.getInt64Ty();
-  llvm::Value *values = llvm::ConstantPointerNull::get(ptr);
+  auto *i64t = b.getInt64Ty();
+  llvm::Value *values = llvm::ConstantPointerNull::get(b.getPtrTy());
   if (given.count) values = alloca_of(llvm::ArrayType::get(i64t, given.count));
   for (uint32_t k = 0; k < given.count; k++)
     b.CreateStore(to_bits(value[given[k]]), b.CreateConstInBoundsGEP1_64(i64t, values, k));
-  auto callee = module.getOrInsertFunction(
-      hooks.report_symbol, llvm::FunctionType::get(b.getVoidTy(), {args->getType(), i32, i32, i64t, i32, ptr}, false));
-  auto *c = b.CreateCall(callee, {args, b.getInt32(at(i).a), b.getInt32(at(i).b), iteration ? iteration : i64(0),
-                                  b.getInt32(given.count), values});
+  // On a grid the argument block may be a parameter, whose address had better not be taken.
+  llvm::SmallVector<llvm::Value *> passed{args};
+  if (on_grid())
+    passed = {arg_word(QD_ARG_REPORT, b.getPtrTy(hooks.global_space)), arg_word(QD_ARG_ORDINAL, i64t)};
+  passed.append({b.getInt32(at(i).a), b.getInt32(at(i).b), iteration ? iteration : i64(0), b.getInt32(given.count), values});
+  llvm::SmallVector<llvm::Type *> types;
+  for (llvm::Value *v : passed) types.push_back(v->getType());
+  auto callee =
+      module.getOrInsertFunction(hooks.report_symbol, llvm::FunctionType::get(b.getVoidTy(), types, false));
+  auto *c = b.CreateCall(callee, passed);
   c->addFnAttr(llvm::Attribute::NoUnwind);
   c->addFnAttr(llvm::Attribute::Cold);
 }

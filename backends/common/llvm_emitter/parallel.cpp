@@ -1,9 +1,9 @@
 // parallel.cpp: how the points of a grid reach code. On a host: rows. [begin, end) counts positions over all axes, the
 // last the fastest; it is taken apart once, by division, and then walked row by row with a unit-stride inner loop that
-// can be vectorised. On a GPU: a grid-stride loop, one thread a position.
+// can be vectorised. On a GPU (grid.cpp): a grid-stride loop, one thread a position.
 #include <llvm/IR/Intrinsics.h>
 
-#include "backends/common/llvm_emitter/emit.hpp"
+#include "backends/common/llvm_emitter/point_loop.hpp"
 
 namespace qd::llvm_emitter {
 
@@ -15,36 +15,20 @@ void Emit::task(llvm::StringRef) {
   in_entry = true;
   make_alias_scopes();
   begin_function(functions[0], unit.entry());
+  if (on_grid()) find_unchanged(), skip_after_failure();
   draws = nullptr;
   if (unit.uses(Op::random)) {
     draws = alloca_of(b.getInt32Ty());
     b.CreateStore(b.getInt32(0), draws);
   }
   records(0, fn->count);
-  if (unit.parallel() && hooks.mapping == Mapping::range) end_partials();
-  if (hooks.mapping == Mapping::range) b.CreateRet(i64(0));
-  else b.CreateRetVoid();
-}
-
-// One counted loop over [lo, hi) whose body is the parallel's; `position` gives an index its place in the task's range.
-template <class F>
-void Emit::point_loop(const view::Parallel &p, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position) {
-  auto *before = b.GetInsertBlock();
-  auto *head = llvm::BasicBlock::Create(context, "points", f), *exit = llvm::BasicBlock::Create(context, "done", f);
-  b.CreateCondBr(b.CreateICmpSLT(lo, hi), head, exit);
-  b.SetInsertPoint(head);
-  auto *index = b.CreatePHI(b.getInt64Ty(), 2);
-  index->addIncoming(lo, before);
-  iteration = position(index);
-  if (draws) b.CreateStore(b.getInt32(0), draws);
-  const size_t mark = wide_written.size();
-  records(p.record + 1, p.end);
-  for (; wide_written.size() > mark; wide_written.pop_back()) wide_of[wide_written.back()] = nullptr;
-  llvm::Value *next = b.CreateNSWAdd(index, step);
-  index->addIncoming(next, b.GetInsertBlock());
-  loop_metadata(b.CreateCondBr(b.CreateICmpSLT(next, hi), head, exit), true);
-  b.SetInsertPoint(exit);
-  iteration = nullptr;
+  if (on_grid()) {
+    end_grid_partials();
+    b.CreateRetVoid();
+  } else {
+    if (unit.parallel()) end_partials();
+    b.CreateRet(i64(0));
+  }
 }
 
 void Emit::parallel(uint32_t i) {
@@ -130,21 +114,6 @@ void Emit::rows(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm
   }
   loop_metadata(b.CreateCondBr(b.CreateICmpSLT(next, end), row, exit), false);
   b.SetInsertPoint(exit);
-}
-
-void Emit::grid_loop(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
-                     llvm::Value *begin, llvm::Value *end) {
-  llvm::Value *start = b.CreateAdd(begin, hooks.thread_index(b));
-  point_loop(p, start, end, hooks.thread_count(b), [&](llvm::Value *position) {
-    llvm::Value *rest = position;
-    for (uint32_t k = p.axes; k-- > 1;) {
-      llvm::Value *q = b.CreateUDiv(rest, extent[k]);
-      axis64[k] = b.CreateAdd(b.CreateSub(rest, b.CreateMul(q, extent[k])), low[k]);
-      rest = q;
-    }
-    axis64[0] = b.CreateAdd(rest, low[0]);
-    return position;
-  });
 }
 
 }  // namespace qd::llvm_emitter

@@ -80,7 +80,7 @@ llvm::FunctionPassManager passes(Effort effort) {
   p.addPass(EarlyCSEPass());
   p.addPass(SimplifyCFGPass());
   p.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
-  p.addPass(LoopVectorizePass());
+  if (effort == Effort::usual) p.addPass(LoopVectorizePass());
   p.addPass(InstCombinePass(InstCombineOptions().setVerifyFixpoint(false)));
   p.addPass(SimplifyCFGPass());
   return p;

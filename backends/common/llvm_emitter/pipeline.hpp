@@ -8,7 +8,7 @@
 
 namespace qd::llvm_emitter {
 
-enum class Effort : uint8_t { quick, usual };
+enum class Effort : uint8_t { quick, usual, scalar };  // scalar: the usual list without the vectoriser, for GPUs
 
 // Sets LLVM's switches that have no interface, once per process.
 void configure_llvm();

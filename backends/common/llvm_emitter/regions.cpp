@@ -1,5 +1,5 @@
 // regions.cpp: structured control flow and calls. Loops are written in rotated form (a guard, then the test at the
-// bottom), so that no pass has to rotate them, and count in 64 bits.
+// bottom), so that no pass has to rotate them, and count in 64 bits where those cost nothing.
 #include "backends/common/llvm_emitter/emit.hpp"
 
 namespace qd::llvm_emitter {
@@ -7,6 +7,12 @@ namespace qd::llvm_emitter {
 using view::Op;
 using view::op_of;
 using view::type_of;
+
+namespace {
+
+unsigned info_bits(view::Type t) { return view::info(t).bytes * 8; }
+
+}  // namespace
 
 void Emit::loop_metadata(llvm::Instruction *latch, bool parallel) {
   llvm::SmallVector<llvm::Metadata *> md{
@@ -33,15 +39,20 @@ void Emit::open(uint32_t i) {
   switch (op_of(r)) {
     case Op::parallel: return parallel(i);
     case Op::loop: {
-      llvm::Value *lo = b.CreateSExt(value[r.a], b.getInt64Ty()), *hi = b.CreateSExt(value[r.b], b.getInt64Ty());
+      llvm::Type *counter = on_grid() ? type(type_of(r)) : b.getInt64Ty();
+      llvm::Value *lo = b.CreateSExt(value[r.a], counter), *hi = b.CreateSExt(value[r.b], counter);
       auto *before = b.GetInsertBlock();
       region.head = block("loop"), region.exit = block("looped"), region.limit = hi;
       b.CreateCondBr(b.CreateICmpSLT(lo, hi), region.head, region.exit);
       b.SetInsertPoint(region.head);
-      region.index = b.CreatePHI(b.getInt64Ty(), 2);
+      region.index = b.CreatePHI(counter, 2);
       region.index->addIncoming(lo, before);
-      value[i] = b.CreateTrunc(region.index, type(type_of(r)), "", false, true);
-      if (value[i] != region.index) wide_of[i] = region.index;
+      if (counter->getIntegerBitWidth() == info_bits(type_of(r))) {
+        value[i] = region.index;
+      } else {
+        value[i] = b.CreateTrunc(region.index, type(type_of(r)), "", false, true);
+        wide_of[i] = region.index;
+      }
       break;
     }
     case Op::repeat:
@@ -80,7 +91,7 @@ void Emit::close(uint32_t i) {
   regions.pop_back();
   switch (region.op) {
     case Op::loop: {
-      llvm::Value *next = b.CreateNSWAdd(region.index, i64(1));
+      llvm::Value *next = b.CreateNSWAdd(region.index, llvm::ConstantInt::get(region.index->getType(), 1));
       region.index->addIncoming(next, b.GetInsertBlock());
       loop_metadata(b.CreateCondBr(b.CreateICmpSLT(next, region.limit), region.head, region.exit), false);
       break;

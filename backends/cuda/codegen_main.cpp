@@ -1,0 +1,200 @@
+// codegen_main.cpp: the code generator object, libqd_cuda_codegen.so: units in, PTX out, LLVM inside and hidden. It knows
+// nothing of drivers and devices. Tasks compile side by side on the host's threads; each thread keeps one TargetMachine.
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <memory>
+#include <mutex>
+
+#include "backends/common/llvm_emitter/emitter.hpp"
+#include "backends/common/llvm_emitter/pipeline.hpp"
+#include "backends/cuda/codegen_abi.h"
+#include "backends/cuda/device_math.hpp"
+#include "backends/cuda/task_module.hpp"
+#include "qd/plugin.hpp"
+
+extern "C" {
+void LLVMInitializeNVPTXTargetInfo(void);
+void LLVMInitializeNVPTXTarget(void);
+void LLVMInitializeNVPTXTargetMC(void);
+void LLVMInitializeNVPTXAsmPrinter(void);
+}
+
+namespace qd::cuda {
+namespace {
+
+using plugin::Failure;
+
+struct Settings {
+  uint32_t sm = 0, ptx = 0;
+  bool fast_math = true;
+  int64_t opt_level = 1;
+  bool quick() const { return opt_level <= 0; }
+};
+
+std::unique_ptr<llvm::TargetMachine> make_machine(const Settings &s) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo(), LLVMInitializeNVPTXTarget(), LLVMInitializeNVPTXTargetMC(),
+        LLVMInitializeNVPTXAsmPrinter();
+    llvm_emitter::configure_llvm();
+  });
+  const llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target) throw Failure(QDB_E_COMPILE, "LLVM has no nvptx64 target: " + error);
+  llvm::TargetOptions o;
+  o.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // the operations' own flags say what may be contracted
+  const auto level = s.quick() ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, "sm_" + std::to_string(s.sm), "+ptx" + std::to_string(s.ptx), o, {}, {}, level));
+  if (!machine) throw Failure(QDB_E_COMPILE, "LLVM cannot generate code for sm_" + std::to_string(s.sm));
+  return machine;
+}
+
+llvm::TargetMachine &machine_of(const Settings &s) {
+  struct Kept {
+    uint32_t sm = 0;
+    bool quick = false;
+    std::unique_ptr<llvm::TargetMachine> machine;
+  };
+  thread_local Kept kept;
+  if (!kept.machine || kept.sm != s.sm || kept.quick != s.quick()) kept = {s.sm, s.quick(), make_machine(s)};
+  return *kept.machine;
+}
+
+struct TaskCompile {
+  const plugin::Host &host;
+  const plugin::Request &request;
+  const Settings &settings;
+  std::string_view tail, name, symbol;
+
+  std::string text_of(llvm::Module &m) const {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    m.print(os, nullptr);
+    return text;
+  }
+
+  // The user's text in place of ours, when there is one; ours is dumped only otherwise, so that an edit stays.
+  std::unique_ptr<llvm::Module> replaced(llvm::LLVMContext &context, std::unique_ptr<llvm::Module> ours) const {
+    const auto theirs = host.dump_override("llvm", name);
+    if (!theirs) {
+      host.dump("llvm", name, text_of(*ours));
+      return ours;
+    }
+    std::string why;
+    auto m = parse_module(context, std::string(theirs.view()), why);
+    if (m) return m;
+    throw Failure(QDB_E_COMPILE, "the LLVM IR that was to replace this task's does not parse: " + why,
+                  std::string(name));
+  }
+
+  void check(const llvm::Module &m) const {
+    std::string why;
+    llvm::raw_string_ostream os(why);
+    if (llvm::verifyModule(m, &os))
+      throw Failure(QDB_E_INTERNAL, "the emitter wrote faulty LLVM IR: " + why, std::string(name));
+  }
+
+  std::string run(const QdbTask &task, QdxCudaMeta &meta) const {
+    view::View unit;
+    view::Fault fault;
+    view::ReadOptions read;
+    read.allow_recursion = false;
+    if (!unit.read(task.ir.ptr, task.ir.len, fault, read))
+      throw Failure(fault.status, fault.message, std::string(name));
+    auto &machine = machine_of(settings);
+    llvm::LLVMContext context;
+    auto m = std::make_unique<llvm::Module>("task", context);
+    m->setTargetTriple(machine.getTargetTriple());
+    m->setDataLayout(machine.createDataLayout());
+    meta = build_module(*m, unit, llvm::StringRef(symbol.data(), symbol.size()), settings.fast_math);
+    if (request.flags & QDB_COMPILE_DUMP_IR) m = replaced(context, std::move(m));
+    std::string why;
+    if (!link_device_math(*m, why)) throw Failure(QDB_E_INTERNAL, "device math: " + why, std::string(name));
+#ifndef NDEBUG
+    check(*m);
+#endif
+    inline_calls(*m);
+    const llvm::TargetLibraryInfoImpl library(machine.getTargetTriple(), llvm::VectorLibrary::NoLibrary);
+    llvm_emitter::optimise(*m, machine, library,
+                           settings.quick() ? llvm_emitter::Effort::quick : llvm_emitter::Effort::scalar);
+    if (request.flags & QDB_COMPILE_KEEP_ASM) host.dump("llvm_optimised", name, text_of(*m));
+    llvm::SmallVector<char, 0> text;
+    if (!llvm_emitter::emit_file(*m, machine, library, llvm::CodeGenFileType::AssemblyFile, text))
+      throw Failure(QDB_E_COMPILE, "LLVM writes no PTX for this target", std::string(name));
+    std::string ptx(text.data(), text.size());
+    while (!ptx.empty() && ptx.back() == 0) ptx.pop_back();
+    ptx += tail;
+    if (request.flags & (QDB_COMPILE_KEEP_ASM | QDB_COMPILE_DUMP_IR)) host.dump("ptx", name, ptx);
+    ptx += '\0';  // the driver reads up to it
+    return ptx;
+  }
+};
+
+Settings settings_of(const plugin::Request &r) {
+  QdxCudaTarget t;
+  if (r.target.size() != sizeof t)
+    throw Failure(QDB_E_INVALID, "compile: expected " + std::to_string(sizeof t) + " target bytes, found " +
+                                     std::to_string(r.target.size()));
+  std::memcpy(&t, r.target.data(), sizeof t);
+  if (t.magic != QDX_CUDA_TARGET_MAGIC || t.version != QDX_CUDA_CODEGEN_VERSION)
+    throw Failure(QDB_E_INVALID, "compile: the target bytes are of another version of this backend");
+  Settings s;
+#define TARGET(row_sm, row_ptx) \
+  if (row_sm == t.sm) s.sm = row_sm, s.ptx = row_ptx;
+#include "backends/cuda/targets.def"
+  if (!s.sm) throw Failure(QDB_E_UNSUPPORTED, "compile: this version makes no code for sm_" + std::to_string(t.sm));
+  s.fast_math = r.options.integer("fast_math", 1) != 0;
+  s.opt_level = r.options.integer("opt_level", 1);
+  return s;
+}
+
+QdbStatus QDB_CALL compile(const QdbHost *host_table, void *host_ctx, const QdbCompileReq *req, const QdbStr *tail,
+                           QdbArtifactOut *out, QdbErr *err) {
+  const plugin::Host host(host_table, host_ctx);
+  return plugin::guard(host, err, [&](const plugin::Call &call) {
+    const plugin::Request request{req->unit,
+                                  req->n_tasks,
+                                  req->flags,
+                                  plugin::view(req->target),
+                                  plugin::Options(req->options, req->option_stride, req->n_options),
+                                  req->tasks,
+                                  req->task_stride};
+    const Settings settings = settings_of(request);
+    std::vector<std::string> texts(request.n_tasks), names(request.n_tasks);
+    std::vector<QdxCudaMeta> metas(request.n_tasks);
+    host.parallel_for(request.n_tasks, 1, [&](uint64_t begin, uint64_t end, uint32_t) {
+      for (uint64_t k = begin; k < end; k++) {
+        call.poll();
+        const QdbTask &t = request.task(uint32_t(k));
+        const TaskCompile task{host, request, settings, plugin::text(*tail), plugin::text(t.name), plugin::text(t.symbol)};
+        texts[k] = task.run(t, metas[k]);
+      }
+    });
+    std::vector<plugin::PackedObject> packed;
+    for (uint32_t k = 0; k < request.n_tasks; k++) {
+      const auto symbol = plugin::text(request.task(k).symbol);
+      names[k] = std::string(symbol) + ".meta";
+      packed.push_back({symbol, texts[k]});
+      packed.push_back({names[k], {reinterpret_cast<const char *>(&metas[k]), sizeof metas[k]}});
+    }
+    auto blob = plugin::pack_objects(host, packed);
+    std::memset(out->kind, 0, sizeof out->kind);
+    std::memcpy(out->kind, "ptx", 3);
+    out->blob = blob.pass();
+  });
+}
+
+constexpr QdxCudaCodegen table{sizeof(QdxCudaCodegen), QDX_CUDA_CODEGEN_VERSION, compile};
+
+}  // namespace
+}  // namespace qd::cuda
+
+extern "C" QDB_EXPORT const QdxCudaCodegen *QDB_CALL qdx_cuda_codegen(void) { return &qd::cuda::table; }

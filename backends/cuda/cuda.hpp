@@ -1,0 +1,169 @@
+// cuda.hpp: the classes that the plugin's table is made of (qd/plugin.hpp). Everything is asynchronous on streams; what
+// the driver needs to be told slowly (contexts, functions, occupancy) is asked once and kept.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/cuda/codegen_abi.h"
+#include "backends/cuda/driver.hpp"
+#include "qd/plugin.hpp"
+
+namespace qd::cuda {
+
+using plugin::Call;
+
+// A device's primary context, shared with whatever else uses CUDA in the process. Retained once and kept until the
+// process ends: making one takes a tenth of a second.
+struct Primary {
+  const Driver *driver;
+  CUdevice device;
+  CUcontext context;
+  uint32_t capability;  // 90 for 9.0
+  uint32_t multiprocessors, max_block;
+  bool pools;  // stream-ordered allocation
+};
+const Primary &primary_of(uint32_t index);
+
+class Device;
+
+class Mem : public plugin::Object {
+ public:
+  Mem(Device &, uint64_t size);  // zeroed
+  ~Mem();
+  void info(QdbMemInfo &) const;
+  CUdeviceptr address() const { return address_; }
+  uint64_t size() const { return size_; }
+
+ private:
+  Device &device_;
+  CUdeviceptr address_ = 0;
+  uint64_t size_;
+};
+
+// One task's code: a module of the driver. The same bytes are loaded once per device.
+class Code {
+ public:
+  Code(Device &, std::string_view cubin);  // throws E_ARTIFACT
+  ~Code();
+  CUmodule module() const { return module_; }
+
+ private:
+  Device &device_;
+  CUmodule module_ = nullptr;
+};
+
+// A task ready to run: what a QdbEntry is. The function is looked up by the first launch, because the driver loads code
+// then, and a kernel must not pay for tasks that it doesn't run.
+struct Entry {
+  std::shared_ptr<Code> code;
+  std::string symbol;
+  QdxCudaMeta meta{};
+  std::atomic<CUfunction> function{nullptr};
+  uint32_t block = 0;        // threads
+  uint32_t most_blocks = 0;  // of a grid; more would only wait
+};
+
+class Module : public plugin::Object {
+ public:
+  Module(Device &, const plugin::Loadable &);
+  QdbEntry *entry(const Call &, std::string_view symbol);
+
+ private:
+  std::unordered_map<std::string, Entry> entries_;  // the map keeps addresses stable
+};
+
+class Stream : public plugin::Object {
+ public:
+  explicit Stream(Device &);
+  ~Stream();
+  void sync(const Call &);
+  void copy(const Call &, const QdbCopy &);
+  void fill(const Call &, const QdbFill &);
+  void launch(const Call &, const QdbLaunch *, uint32_t stride, uint32_t n);
+  CUstream raw() const { return stream_; }
+
+ private:
+  void to_device(const Call &, CUdeviceptr to, const char *from, uint64_t size);
+  void to_host(const Call &, char *to, CUdeviceptr from, uint64_t size);
+  void prepare(Entry &);
+  void launch_one(const QdbLaunch &);
+  void launch_large(Entry &, const QdbLaunch &, void **parameters, uint32_t blocks);
+
+  Device &device_;
+  CUstream stream_ = nullptr;
+};
+
+class Device : public plugin::Object {
+ public:
+  explicit Device(const Primary &);
+  ~Device();
+  void sync(const Call &);
+  plugin::Blob target(const Call &, uint32_t level);
+  std::unique_ptr<Module> load(const Call &, const plugin::Loadable &artifacts) {
+    return std::make_unique<Module>(*this, artifacts);
+  }
+  std::unique_ptr<Mem> alloc(const Call &, uint64_t size) { return std::make_unique<Mem>(*this, size); }
+  std::unique_ptr<Stream> stream(const Call &) { return std::make_unique<Stream>(*this); }
+
+  const Primary &primary() const { return primary_; }
+  const Driver &driver() const { return *primary_.driver; }
+  CUdeviceptr allocate(uint64_t size);
+  void release(CUdeviceptr) noexcept;  // when all that was started before is done
+  std::shared_ptr<Code> code(std::string_view symbol, std::string_view cubin);
+  void add(Stream *);
+  void remove(Stream *);
+  void drain() noexcept;  // waits for all streams
+
+  // Two pinned buffers for copies from and to pageable memory; one copy at a time.
+  struct Staging {
+    static constexpr uint64_t bytes = 4u << 20;
+    std::mutex mutex;
+    char *data[2] = {};
+    CUevent done[2] = {};
+  };
+  Staging &staging();
+
+  std::mutex prepare_mutex;  // of entries
+
+ private:
+  const Primary &primary_;
+  CUstream service_ = nullptr;  // allocations
+  CUevent order_ = nullptr;
+  std::mutex streams_mutex_, code_mutex_;
+  std::vector<Stream *> streams_;
+  std::unordered_map<std::string, std::weak_ptr<Code>> codes_;
+  Staging staging_;
+};
+
+class Instance : public plugin::Object {
+ public:
+  Instance(const plugin::Host &, const plugin::Options &) {}  // asks no driver
+  void caps(QdbCaps &) const;
+  uint32_t device_count(const Call &) const;
+  void device_info(const Call &, uint32_t index, QdbDeviceInfo &) const;
+  std::unique_ptr<Device> open(const Call &, uint32_t index);
+  plugin::Artifact compile(const Call &, const plugin::Request &);
+  plugin::Artifact finish(const Call &, std::string_view target, const QdbArtifact &);
+  const void *extension(std::string_view, uint32_t) const { return nullptr; }
+  void quiesce(uint32_t) {}  // the driver's state is the driver's; nothing is called any more
+
+ private:
+  std::atomic<uint32_t> opened_{0};  // the device opened last: finish works in its context
+};
+
+struct Backend {
+  using Instance = cuda::Instance;
+  using Device = cuda::Device;
+  using Module = cuda::Module;
+  using Mem = cuda::Mem;
+  using Stream = cuda::Stream;
+};
+
+// The code generator beside this object, opened by the first caller. Throws E_NO_CODEGEN with the package to install.
+const QdxCudaCodegen &code_generator();
+
+}  // namespace qd::cuda

@@ -1,0 +1,189 @@
+// device.cpp: the instance and its devices. The driver is opened by the first question about devices, never before.
+#include <algorithm>
+#include <map>
+
+#include "backends/cuda/cuda.hpp"
+#include "backends/cuda/target.hpp"
+#include "qd/wire.h"
+
+namespace qd::cuda {
+namespace {
+
+uint32_t attribute(const Driver &d, int what, CUdevice device) {
+  int value = 0;
+  QDX_CUDA(d, cuDeviceGetAttribute, &value, what, device);
+  return uint32_t(value);
+}
+
+CUdevice device_of(const Driver &d, uint32_t index) {
+  CUdevice device = 0;
+  QDX_CUDA(d, cuDeviceGet, &device, int(index));
+  return device;
+}
+
+uint32_t capability_of(const Driver &d, CUdevice device) {
+  return attribute(d, attribute_cc_major, device) * 10 + attribute(d, attribute_cc_minor, device);
+}
+
+// Freed memory stays with the pool: giving it back to the system costs more than most kernels.
+bool keep_pool(const Driver &d, CUdevice device) {
+  CUmemoryPool pool = nullptr;
+  if (!d.cuMemAllocAsync || !d.cuMemFreeAsync || !d.cuDeviceGetDefaultMemPool || !d.cuMemPoolSetAttribute) return false;
+  if (!attribute(d, attribute_memory_pools, device) || d.cuDeviceGetDefaultMemPool(&pool, device)) return false;
+  uint64_t keep = UINT64_MAX;
+  return d.cuMemPoolSetAttribute(pool, pool_release_threshold, &keep) == 0;
+}
+
+}  // namespace
+
+const Primary &primary_of(uint32_t index) {
+  static std::mutex mutex;
+  static auto &kept = *new std::map<uint32_t, Primary>;  // until the process ends
+  const std::lock_guard lock(mutex);
+  if (const auto it = kept.find(index); it != kept.end()) return it->second;
+  const Driver &d = driver();
+  Primary p{&d, device_of(d, index), nullptr, 0, 0, 0, false};
+  p.capability = capability_of(d, p.device);
+  if (!code_target(p.capability))
+    throw plugin::Failure(QDB_E_NO_DEVICE, "device " + std::to_string(index) + " has compute capability " +
+                                               std::to_string(p.capability / 10) + "." +
+                                               std::to_string(p.capability % 10) + ", expected 6.0 or newer");
+  p.multiprocessors = attribute(d, attribute_sm_count, p.device);
+  p.max_block = attribute(d, attribute_max_block, p.device);
+  QDX_CUDA(d, cuDevicePrimaryCtxRetain, &p.context, p.device);
+  p.pools = keep_pool(d, p.device);
+  return kept.emplace(index, p).first->second;
+}
+
+void Instance::caps(QdbCaps &c) const {
+  c.units = QDB_UNIT_TASK | QDB_UNIT_KERNEL;
+  c.caps = QDB_CAP_COMPILE_MT | QDB_CAP_OFFLINE | QDB_CAP_FINISH;
+  c.ir_major = QD_WIRE_MAJOR, c.ir_minor = QD_WIRE_MINOR;
+}
+
+uint32_t Instance::device_count(const Call &) const {
+  const Driver &d = driver();
+  int n = 0;
+  QDX_CUDA(d, cuDeviceGetCount, &n);
+  return uint32_t(std::max(n, 0));
+}
+
+void Instance::device_info(const Call &, uint32_t index, QdbDeviceInfo &out) const {
+  const Driver &d = driver();
+  const CUdevice device = device_of(d, index);
+  out.kind = QDB_KIND_GPU;
+  QDX_CUDA(d, cuDeviceGetName, out.name, int(sizeof out.name), device);
+  plugin::copy_text(out.isa, "sm_" + std::to_string(capability_of(d, device)));
+  plugin::copy_text(out.driver_version,
+                    "CUDA " + std::to_string(d.version / 1000) + "." + std::to_string(d.version % 1000 / 10));
+  size_t bytes = 0;
+  QDX_CUDA(d, cuDeviceTotalMem, &bytes, device);
+  out.total_memory = bytes;
+  out.subgroup_size = 32;
+  out.max_block_threads = attribute(d, attribute_max_block, device);
+}
+
+std::unique_ptr<Device> Instance::open(const Call &, uint32_t index) {
+  auto device = std::make_unique<Device>(primary_of(index));
+  opened_.store(index, std::memory_order_relaxed);
+  return device;
+}
+
+Device::Device(const Primary &p) : primary_(p) {
+  const Driver &d = driver();
+  const Current current(d, p.context);
+  QDX_CUDA(d, cuStreamCreate, &service_, stream_non_blocking);
+  QDX_CUDA(d, cuEventCreate, &order_, event_disable_timing);
+}
+
+// Errors are not looked at: a lost device answers each of these with its old error.
+Device::~Device() {
+  const Driver &d = driver();
+  try {
+    const Current current(d, primary_.context);
+    for (int k = 0; k < 2; k++) {
+      if (staging_.data[k]) d.cuMemFreeHost(staging_.data[k]);
+      if (staging_.done[k]) d.cuEventDestroy(staging_.done[k]);
+    }
+    d.cuStreamSynchronize(service_);
+    d.cuEventDestroy(order_);
+    d.cuStreamDestroy(service_);
+  } catch (const plugin::Failure &) {  // the driver is beyond answering
+  }
+}
+
+void Device::sync(const Call &) {
+  const Current current(driver(), primary_.context);
+  const std::lock_guard lock(streams_mutex_);
+  for (const Stream *s : streams_) QDX_CUDA(driver(), cuStreamSynchronize, s->raw());
+}
+
+void Device::drain() noexcept {
+  const std::lock_guard lock(streams_mutex_);
+  for (const Stream *s : streams_) driver().cuStreamSynchronize(s->raw());
+}
+
+plugin::Blob Device::target(const Call &call, uint32_t level) {
+  const QdxCudaTarget t = target_of(primary_.capability, uint32_t(driver().version), level);
+  return call.host.blob(std::string_view(reinterpret_cast<const char *>(&t), sizeof t));
+}
+
+void Device::add(Stream *s) {
+  const std::lock_guard lock(streams_mutex_);
+  streams_.push_back(s);
+}
+
+void Device::remove(Stream *s) {
+  const std::lock_guard lock(streams_mutex_);
+  std::erase(streams_, s);
+}
+
+CUdeviceptr Device::allocate(uint64_t size) {
+  const Driver &d = driver();
+  CUdeviceptr p = 0;
+  const CUresult r = primary_.pools ? d.cuMemAllocAsync(&p, size, service_) : d.cuMemAlloc(&p, size);
+  if (r) fail(d, r, "an allocation of " + std::to_string(size) + " bytes");
+  CUresult then = d.cuMemsetD8Async(p, 0, size, service_);
+  if (!then) then = d.cuStreamSynchronize(service_);  // any stream may use it from here on
+  if (then) {
+    release(p);
+    fail(d, then, "clearing new memory");
+  }
+  return p;
+}
+
+void Device::release(CUdeviceptr p) noexcept {
+  const Driver &d = driver();
+  if (!primary_.pools) {
+    drain();
+    d.cuMemFree(p);
+    return;
+  }
+  const std::lock_guard lock(streams_mutex_);
+  for (const Stream *s : streams_) {
+    if (d.cuEventRecord(order_, s->raw()) == 0) d.cuStreamWaitEvent(service_, order_, 0);
+  }
+  d.cuMemFreeAsync(p, service_);
+}
+
+std::shared_ptr<Code> Device::code(std::string_view symbol, std::string_view cubin) {
+  std::string key(symbol);
+  key += '/' + std::to_string(cubin.size()) + '/' + std::to_string(std::hash<std::string_view>()(cubin));
+  const std::lock_guard lock(code_mutex_);
+  auto &slot = codes_[key];
+  auto found = slot.lock();
+  if (!found) slot = found = std::make_shared<Code>(*this, cubin);
+  return found;
+}
+
+Device::Staging &Device::staging() {  // within a context, holding its mutex
+  const Driver &d = driver();
+  for (int k = 0; k < 2; k++) {
+    void *p = nullptr;
+    if (!staging_.data[k]) QDX_CUDA(d, cuMemHostAlloc, &p, Staging::bytes, 0), staging_.data[k] = static_cast<char *>(p);
+    if (!staging_.done[k]) QDX_CUDA(d, cuEventCreate, &staging_.done[k], event_disable_timing);
+  }
+  return staging_;
+}
+
+}  // namespace qd::cuda

@@ -1,0 +1,20 @@
+// task_module.hpp: one task as an LLVM module for NVPTX, before device math is linked and anything is optimised.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "backends/common/llvm_emitter/emitter.hpp"
+#include "backends/cuda/codegen_abi.h"
+
+namespace qd::cuda {
+
+QdxCudaMeta build_module(llvm::Module &, const view::View &, llvm::StringRef symbol, bool fast_math);
+
+// Calls between functions of the module: inlined but for large bodies called from many places. A call on a GPU passes
+// through local memory, and so would everything whose address it takes.
+void inline_calls(llvm::Module &);
+
+// Null with the parser's message.
+std::unique_ptr<llvm::Module> parse_module(llvm::LLVMContext &, const std::string &text, std::string &why);
+
+}  // namespace qd::cuda
