@@ -85,6 +85,8 @@ class Executable {
   virtual const Observations &observations() const = 0;
   virtual uint32_t n_tasks() const = 0;
   virtual uint32_t n_words() const = 0;             // kernel words that launch() expects
+  // By kernel word: whether it is the address of memory that the kernel changes. Not for the path of a launch.
+  virtual std::vector<bool> written() const { return std::vector<bool>(n_words(), true); }
 };
 
 class Context {

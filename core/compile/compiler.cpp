@@ -155,8 +155,29 @@ void Compiler::finish(Job &j) const {
   if (claim->waited() && look()) return;
   j.check();
   const trace::Span span("finish", j.tasks[0]->name);
-  j.finished = backend_->finish(j.artifact);
+  try {
+    j.finished = backend_->finish(j.artifact);
+  } catch (const Error &e) {
+    if (e.status != QDB_E_ARTIFACT || j.compiled) throw;
+    return finish_again(j, e);
+  }
   store_->put(key, pack(j.finished), k2.components);
+}
+
+// A stored artifact that the plugin does not finish is forgotten and made again, once.
+void Compiler::finish_again(Job &j, const Error &refusal) const {
+  log_line(4, "a cached artifact of task " + j.tasks[0]->name + " was refused and is compiled again: " + refusal.what());
+  const BackendInfo &info = backend_->info();
+  const cache::Key key{"artifact", info.arch, j.key.digest};
+  store_->drop(key);
+  j.artifact = run_plugin(j);
+  j.compiled = true;
+  const cache::Blob packed = pack(j.artifact);
+  j.packed = cache::digest_of(packed->view());
+  store_->put(key, packed, j.key.components);
+  const KeyOf k2 = finished_key(*j.packed, info, config_.options);
+  j.finished = backend_->finish(j.artifact);
+  store_->put({"finished", info.arch, k2.digest}, pack(j.finished), k2.components);
 }
 
 void Compiler::obtain(std::vector<Job> &jobs, Observations &seen) const {

@@ -48,6 +48,7 @@ class Compiler {
   struct Job;
   void fetch(Job &) const;
   void finish(Job &) const;
+  void finish_again(Job &, const Error &refusal) const;
   void verify(const Job &, const Artifact &) const;
   Artifact run_plugin(const Job &) const;
   std::vector<Job> jobs_of(const split::Plan &, bool whole, const Cancelled &) const;

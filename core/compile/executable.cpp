@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/compile/arenas.hpp"
+#include "core/compile/writes.hpp"
 #include "core/support/trace.hpp"
 
 namespace qd::compile {
@@ -30,6 +31,7 @@ class Loaded final : public Executable {
   const Observations &observations() const override { return observations_; }
   uint32_t n_tasks() const override { return uint32_t(plan_.tasks.size()); }
   uint32_t n_words() const override { return plan_.n_words; }
+  std::vector<bool> written() const override { return written_words(plan_); }
 
  private:
   struct Move {

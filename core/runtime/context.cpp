@@ -53,6 +53,7 @@ std::shared_ptr<cache::Store> open_store(const ContextConfig &c) {
 compile::CompilerConfig compiler_config(const ContextConfig &c) {
   compile::CompilerConfig r;
   r.options = c.options;
+  r.options["offline_cache"] = c.offline_cache ? "1" : "0";
   r.per_offload = c.per_offload;
   r.offline_cache = c.offline_cache;
   r.debug_cache_verify = c.debug_cache_verify;
