@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -46,6 +47,7 @@ bool read_all(int fd, char *to, size_t size) {
 
 // Makes the folder and its parents, 0700 where they are ours to make. Error number, or 0.
 int make_folders(const std::string &path) {
+  if (path.size() >= PATH_MAX) return ENAMETOOLONG;  // before half of it is made
   for (size_t at = 1; at <= path.size(); ++at) {
     if (at < path.size() && path[at] != '/') continue;
     if (::mkdir(path.substr(0, at).c_str(), 0700) && errno != EEXIST) {

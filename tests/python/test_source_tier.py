@@ -234,6 +234,15 @@ def test_dataclass_arguments(arch, again):
         again()
 
 
+def test_arguments_of_the_class_decorator_count(arch, again):
+    """With template_primitives=False the numbers are arguments, and using them in qd.static is an error."""
+    load(METHODS)["C"](3).k(1.5)
+    again()
+    cls = load(METHODS.replace("@qd.data_oriented", "@qd.data_oriented(template_primitives=False)"))["C"]
+    with pytest.raises(qd.QuadrantsSyntaxError, match="template_primitives"):
+        cls(3).k(1.5)
+
+
 def test_templates_and_arrays(arch, again):
     text = "@qd.kernel\ndef k(x: qd.types.ndarray(), t: qd.template(), c: qd.i32) -> qd.f32:\n    x[0] += t\n    return x[0] + c\n"
     for expected in (STORED, LOADED):

@@ -225,7 +225,12 @@ def _dataclass(forms, x):
 
 
 def _instance(forms, x):
-    return ["object", *_named(type(x))]
+    return [
+        "object",
+        *_named(type(x)),
+        getattr(type(x), "_data_oriented", None),
+        getattr(type(x), "_template_primitives", None),
+    ]
 
 
 def _fill():
