@@ -7,6 +7,7 @@ remembers the `epoch` of its making, so that an object of an earlier runtime is 
 
 import atexit
 import os
+import sys
 from typing import Any
 from weakref import WeakSet, finalize, ref
 
@@ -174,11 +175,10 @@ def _leave_behind() -> None:
 
 
 def _close_at_exit() -> None:
-    if (
-        _runtime.context is not None
-        and not _runtime.forked
-        and not any(shared() is not None for shared in _runtime.shared)
-    ):
+    # Daemon threads go on launching until the interpreter stops them: what they use is left to the end of the process.
+    alone = len(sys._current_frames()) == 1
+    seen = any(shared() is not None for shared in _runtime.shared)
+    if _runtime.context is not None and not _runtime.forked and alone and not seen:
         _runtime.context.close()
     if _runtime.options["trace"] and not _runtime.forked:
         _native.trace_stop()
