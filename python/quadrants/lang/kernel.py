@@ -143,7 +143,7 @@ class Kernel:
     def _source_tier(self, values, runtime, context):
         """The key in the source tier and what lies there; None where there is none."""
         seen = self.src_ll_cache_observations = SrcLlCacheObservations()
-        if not source_tier.active(runtime, context):
+        if not source_tier.active(runtime):
             return None, None
         try:
             key = source_tier.Key(self, values, runtime)

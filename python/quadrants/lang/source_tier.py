@@ -52,12 +52,11 @@ def _text(data: Any) -> bytes:
     return json.dumps(data, separators=(",", ":")).encode(errors="surrogatepass")
 
 
-def active(runtime: Any, context: Any) -> bool:
+def active(runtime: Any) -> bool:
     """Whether this runtime has a source tier. Dumps want to see kernels, so they switch it off."""
     options = runtime.options
     return bool(
         options["src_ll_cache"]
-        and hasattr(context, "recall")
         and options["offline_cache"]
         and not options["print_ir"]
         and not config.switched_on("QD_DUMP_IR")
