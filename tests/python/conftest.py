@@ -36,6 +36,19 @@ def init(arch_name, tmp_path):
 
 
 @pytest.fixture
+def again(init):
+    """Starts the next runtime on the same cache."""
+
+    def start(**options):
+        import quadrants as qd
+
+        qd.reset()
+        init(**options)
+
+    return start
+
+
+@pytest.fixture
 def arch(init):
     """A runtime on the test's backend; its value is the backend's name."""
     return init()
