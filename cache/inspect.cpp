@@ -55,7 +55,8 @@ Listed look_at(const fs::path &root, const fs::path &relative, bool whole) {
   }
   l.file_bytes = uint64_t(s.st_size);
   l.used = s.st_mtime;
-  const auto bytes = S_ISREG(s.st_mode) ? read_file(root / relative, whole ? SIZE_MAX : max_header_bytes) : std::nullopt;
+  const auto bytes =
+      S_ISREG(s.st_mode) ? read_file(root / relative, whole ? SIZE_MAX : max_header_bytes) : std::nullopt;
   if (!bytes) {
     l.problem = S_ISREG(s.st_mode) ? "it can't be read" : "it is not a regular file";
     return l;
@@ -64,7 +65,8 @@ Listed look_at(const fs::path &root, const fs::path &relative, bool whole) {
   const auto key = arch ? key_at(relative, *arch) : std::nullopt;
   const auto info = key ? decode_header(*bytes, l.file_bytes, *key) : std::nullopt;
   if (!info) {
-    l.problem = arch ? "its header names another place or another length" : "its header is damaged or of another format";
+    l.problem =
+        arch ? "its header names another place or another length" : "its header is damaged or of another format";
     return l;
   }
   l.arch = *arch;

@@ -130,7 +130,8 @@ bool sound(const HostProgram &p, uint32_t kernel_words) {
       if (!within(in.arg[0], 1, kernel_words)) return false;
       continue;
     }
-    if (row.effect != ir::Effect::Pure || row.flags & ir::Inexact || row.sig.empty() || row.sig.size() > 3) return false;
+    if (row.effect != ir::Effect::Pure || row.flags & ir::Inexact || row.sig.empty() || row.sig.size() > 3)
+      return false;
     if (row.sig.size() == 3 && in.op != ir::Op::select) return false;
     for (size_t k = 0; k < row.sig.size(); ++k)
       if (!ir::names_record(row.sig[k]) || in.arg[k] >= i) return false;

@@ -1,5 +1,5 @@
-// trace.cpp: see trace.hpp. Events are kept in memory and written when the trace stops, so that writing costs the program
-// nothing while it runs; their number is bounded.
+// trace.cpp: see trace.hpp. Events are kept in memory and written when the trace stops, so that writing costs the
+// program nothing while it runs; their number is bounded.
 #include "core/support/trace.hpp"
 
 #include <sys/syscall.h>

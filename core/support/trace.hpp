@@ -1,6 +1,6 @@
-// trace.hpp: spans of time for the Chrome trace viewer or Perfetto: phases of compiles, tiers that answered, launches, on
-// the threads where they happen. While nobody asked for a trace a span is one relaxed load; start and stop are declared
-// in core/api/core.hpp.
+// trace.hpp: spans of time for the Chrome trace viewer or Perfetto: phases of compiles, tiers that answered, launches,
+// on the threads where they happen. While nobody asked for a trace a span is one relaxed load; start and stop are
+// declared in core/api/core.hpp.
 #pragma once
 #include <atomic>
 #include <cstdint>

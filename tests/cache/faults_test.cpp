@@ -1,6 +1,6 @@
-// faults_test.cpp: every file-system call that the store makes fails in turn, with every error that a disk has. Whatever
-// fails: values are right, at most one warning of each kind is given, nothing is thrown, and when the disk is well again
-// so is the cache.
+// faults_test.cpp: every file-system call that the store makes fails in turn, with every error that a disk has.
+// Whatever fails: values are right, at most one warning of each kind is given, nothing is thrown, and when the disk is
+// well again so is the cache.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

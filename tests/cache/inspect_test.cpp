@@ -43,11 +43,11 @@ TEST(Inspect, NamesWhatIsDamaged) {
                                file_of(f / "c", key_of("2")), file_of(f / "c", key_of("3"))};
   std::string bytes = slurp(paths[0]);
   bytes[bytes.size() - 20] ^= 1;
-  spill(paths[0], bytes);                                      // body
-  spill(paths[1], slurp(paths[1]).substr(0, 100));             // header
-  spill(paths[2], slurp(paths[3]));                            // another place
+  spill(paths[0], bytes);                           // body
+  spill(paths[1], slurp(paths[1]).substr(0, 100));  // header
+  spill(paths[2], slurp(paths[3]));                 // another place
   std::filesystem::remove(paths[3]);
-  std::filesystem::create_directory(paths[3]);                 // no file
+  std::filesystem::create_directory(paths[3]);  // no file
   for (const Listed &l : list_entries(f / "c", true)) EXPECT_NE(l.problem, "") << l.path;
   size_t headers = 0;
   for (const Listed &l : list_entries(f / "c", false)) headers += !l.problem.empty();

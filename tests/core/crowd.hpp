@@ -71,8 +71,7 @@ inline int run(Context &c, int k) {
 template <class T>
 class Shared {
  public:
-  Shared()
-      : at_(new (::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) T) {}
+  Shared() : at_(new (::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) T) {}
   ~Shared() { ::munmap(at_, sizeof(T)); }
   Shared(const Shared &) = delete;
   T *operator->() const { return at_; }

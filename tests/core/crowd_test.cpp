@@ -79,9 +79,7 @@ TEST(Crowd, AThousandKills) {
     for (int k = 0; k < n_kernels; ++k) {
       const int compiled = test::run(*c, k);
       ASSERT_GE(compiled, 0) << k;
-      if (round) {
-        EXPECT_EQ(compiled, 0) << k;
-      }
+      if (round) { EXPECT_EQ(compiled, 0) << k; }
     }
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
@@ -136,16 +134,15 @@ TEST(Crowd, SixtyFourProcessesOnAColdCache) {
   int all = 0;
   for (int k = 0; k < 10; ++k) {
     all += counts->compiled[k];
-    if (k) {
-      EXPECT_LE(counts->compiled[k], 3 * 3) << k;
-    }
+    if (k) { EXPECT_LE(counts->compiled[k], 3 * 3) << k; }
   }
   EXPECT_GE(all, 12);
   EXPECT_LE(all, 3 * 12);
   expect_intact(f.path + "/cache");
 }
 
-// The same while everybody cleans all the time: the bound is a few entries. Code may have to be made again; it is right.
+// The same while everybody cleans all the time: the bound is a few entries. Code may have to be made again; it is
+// right.
 TEST(Crowd, SixtyFourProcessesAndACleaner) {
   test::TemporaryFolder f;
   test::Shared<Counts> counts;

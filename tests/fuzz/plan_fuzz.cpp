@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
 })")));
   std::string bytes = valid;
-  for (size_t i = 0; i + 3 <= size; i += 3) bytes[(size_t(data[i]) << 8 | data[i + 1]) % bytes.size()] = char(data[i + 2]);
+  for (size_t i = 0; i + 3 <= size; i += 3)
+    bytes[(size_t(data[i]) << 8 | data[i + 1]) % bytes.size()] = char(data[i + 2]);
   if (size % 3 == 1) bytes.resize(bytes.size() - size_t(data[size - 1]) % bytes.size());
   const auto plan = split::plan_from_bytes(bytes);
   if (!plan) return 0;
