@@ -73,6 +73,8 @@ PyObject *add(PyObject *o, PyObject *args, PyObject *kwargs) {
                               std::to_string(s->plan.n_params));
     s->executable_object = Ref::share(executable);
     s->executable = handle.executable.get();
+    s->stages = !handle.context->host_shared() && has_host_arrays(s->plan);
+    if (s->stages) s->written = s->executable->written();
     s->guards = Ref::share(guards);
     if (result != Py_None) s->result = Ref::share(result);
     if (on_report != Py_None) s->on_report = Ref::share(on_report);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kernel.hpp"
+#include "staging.hpp"
 
 namespace qd::py {
 namespace {
@@ -54,8 +55,14 @@ PyObject *result_of(Specialisation &s) {
   return PyObject_CallOneArg(s.result.get(), bytes.get());
 }
 
-PyObject *launch(Specialisation &s, uint64_t *words) {
+PyObject *launch(Specialisation &s, uint64_t *words, std::vector<HostArray> &arrays) {
   const InUse in_use(&s);
+  if (s.stages) {
+    launch_staged(s, words, arrays);
+    if (s.executable->has_reports() && s.on_report)
+      owned(PyObject_CallOneArg(s.on_report.get(), s.executable_object.get()));
+    return result_of(s);
+  }
   const uint64_t begin = ticks();
   if (s.last_ticks < long_launch) {
     s.executable->launch(words);
@@ -71,8 +78,8 @@ PyObject *launch(Specialisation &s, uint64_t *words) {
 }
 
 // True, and the words packed, when the arguments and all captured values are those of `s`.
-bool fits(Specialisation &s, PyObject *const *args, uint64_t *words) {
-  return guards_hold(s.guards.get()) && pack(s.plan, args, words) < 0;
+bool fits(Specialisation &s, PyObject *const *args, uint64_t *words, std::vector<HostArray> &arrays) {
+  return guards_hold(s.guards.get()) && pack(s.plan, args, words, s.stages ? &arrays : nullptr) < 0;
 }
 
 // null without an error when no specialisation fits. Guards may run Python code, which may change the list.
@@ -80,16 +87,18 @@ PyObject *call_known(KernelObject *k, PyObject *const *args) {
   if (Specialisation *s = k->last) {
     const InUse in_use(s);
     Words words(s->plan.image.size());
-    if (fits(*s, args, words.data())) return launch(*s, words.data());
+    std::vector<HostArray> arrays;
+    if (fits(*s, args, words.data(), arrays)) return launch(*s, words.data(), arrays);
   }
   for (size_t i = 0; i < k->list->size(); ++i) {
     Specialisation *s = (*k->list)[i];
     if (!s || s == k->last) continue;
     const InUse in_use(s);
     Words words(s->plan.image.size());
-    if (!fits(*s, args, words.data())) continue;
+    std::vector<HostArray> arrays;
+    if (!fits(*s, args, words.data(), arrays)) continue;
     k->last = s;
-    return launch(*s, words.data());
+    return launch(*s, words.data(), arrays);
   }
   return nullptr;
 }
@@ -139,10 +148,11 @@ PyObject *call_new(KernelObject *k, PyObject *const *args, Py_ssize_t n, PyObjec
                                        " arguments for " + std::to_string(s->plan.n_params) + " parameters");
   Words words(s->plan.image.size());
   PyObject *const *items = &PyTuple_GET_ITEM(positional.get(), 0);
-  const int misfit = pack(s->plan, items, words.data());
+  std::vector<HostArray> arrays;
+  const int misfit = pack(s->plan, items, words.data(), s->stages ? &arrays : nullptr);
   if (misfit >= 0) refuse(k, s->plan, misfit, items);
   k->last = s;
-  return launch(*s, words.data());
+  return launch(*s, words.data(), arrays);
 }
 
 // Puts keyword arguments at their positions. False when one is missing, unknown or given twice: Python's code says

@@ -112,9 +112,17 @@ uint64_t gradient_address(PyObject *o) {
   return read_ndarray(grad.get(), array) && array.kind ? array.address : 0;
 }
 
-bool pack_array(PyObject *o, const Plan &p, const ArgPlan &a, uint64_t *words) {
+uint64_t bytes_of(const ArrayArg &a) {
+  uint64_t n = info(DT(a.kind >> 2 & 15)).bytes;
+  for (unsigned k = 0; k < ndim_of(a.kind); ++k) n *= uint64_t(a.shape[k]);
+  return n;
+}
+
+bool pack_array(PyObject *o, const Plan &p, const ArgPlan &a, uint64_t *words, std::vector<HostArray> *arrays) {
   ArrayArg array;
   if (!read_array(a, o, array)) return false;
+  if (arrays && source_of(a.kind) == Source::numpy)
+    arrays->push_back({array.address, bytes_of(array), Ref::share(o), p.targets.data() + a.first, a.count});
   for (uint32_t i = 0; i < a.count; ++i) {
     const Target t = p.targets[a.first + i];
     if (t.part > ndim_of(a.kind)) {
@@ -276,7 +284,8 @@ Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words) {
 
 namespace {
 
-bool pack_one(const Plan &p, size_t i, PyObject *o, const Objects *objects, uint64_t *words) {
+bool pack_one(const Plan &p, size_t i, PyObject *o, const Objects *objects, uint64_t *words,
+              std::vector<HostArray> *arrays) {
   const ArgPlan &a = p.args[i];
   switch (a.tag) {
     case ArgPlan::scalar: {
@@ -286,7 +295,7 @@ bool pack_one(const Plan &p, size_t i, PyObject *o, const Objects *objects, uint
       return true;
     }
     case ArgPlan::scalars: return pack_scalars(o, p, a, words);
-    case ArgPlan::array: return pack_array(o, p, a, words);
+    case ArgPlan::array: return pack_array(o, p, a, words, arrays);
     case ArgPlan::fixed: return fixed_fits(a, o);
     case ArgPlan::instance: return is_instance(a, o);
     case ArgPlan::mapping: return PyDict_CheckExact(o) && PyDict_GET_SIZE(o) == Py_ssize_t(a.size);
@@ -295,23 +304,29 @@ bool pack_one(const Plan &p, size_t i, PyObject *o, const Objects *objects, uint
   return false;
 }
 
-int pack_members(const Plan &p, PyObject *const *args, uint64_t *words) {
+int pack_members(const Plan &p, PyObject *const *args, uint64_t *words, std::vector<HostArray> *arrays) {
   Objects objects(args, p.n_params, p.args.size());
   for (size_t i = 0; i < p.args.size(); ++i) {
     const ArgPlan &a = p.args[i];
     if (a.owner >= 0 && !objects.take(i, objects[size_t(a.owner)], a.name.get())) return int(i);
-    if (!pack_one(p, i, objects[i], &objects, words)) return int(i);
+    if (!pack_one(p, i, objects[i], &objects, words, arrays)) return int(i);
   }
   return -1;
 }
 
 }  // namespace
 
-int pack(const Plan &p, PyObject *const *args, uint64_t *words) {
+bool has_host_arrays(const Plan &p) {
+  for (const ArgPlan &a : p.args)
+    if (a.tag == ArgPlan::array && source_of(a.kind) == Source::numpy) return true;
+  return false;
+}
+
+int pack(const Plan &p, PyObject *const *args, uint64_t *words, std::vector<HostArray> *arrays) {
   std::memcpy(words, p.image.data(), p.image.size() * sizeof(uint64_t));
-  if (p.n_params != p.args.size()) return pack_members(p, args, words);
+  if (p.n_params != p.args.size()) return pack_members(p, args, words, arrays);
   for (size_t i = 0; i < p.args.size(); ++i)
-    if (!pack_one(p, i, args[i], nullptr, words)) return int(i);
+    if (!pack_one(p, i, args[i], nullptr, words, arrays)) return int(i);
   return -1;
 }
 

@@ -32,6 +32,14 @@ struct ArgPlan {
   uint32_t first = 0, count = 0;  // its targets
 };
 
+// An array of the host that a call passes, for devices that don't see the host's memory.
+struct HostArray {
+  uint64_t address, bytes;
+  Ref owner;
+  const Target *targets;  // of its argument
+  uint32_t n_targets;
+};
+
 struct Plan {
   std::vector<ArgPlan> args;
   uint32_t n_params = 0;  // arguments that are no members; they come first
@@ -44,8 +52,9 @@ struct Plan {
 Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words);
 
 // Copies the image and fills the arguments in. Returns the number of the first argument or member that doesn't fit, or
-// -1. Sets no error.
-int pack(const Plan &p, PyObject *const *args, uint64_t *words);
+// -1. Sets no error. Arrays of the host are listed in `arrays`, if given.
+int pack(const Plan &p, PyObject *const *args, uint64_t *words, std::vector<HostArray> *arrays = nullptr);
+bool has_host_arrays(const Plan &p);
 // The type that an argument should have had: "i32", "vector of 3 numbers", ...
 std::string expected_type(const ArgPlan &a);
 // The parameter that a member belongs to.

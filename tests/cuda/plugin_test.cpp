@@ -1,0 +1,312 @@
+// plugin_test.cpp: the cuda plugin over the fake driver: what it asks the driver, in which order, and what becomes of
+// errors.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "backends/cuda/codegen_abi.h"
+#include "backends/cuda/target.hpp"
+#include "tests/cuda/harness.hpp"
+
+namespace qd::test {
+namespace {
+
+const char *const scale = R"(
+func @k($x: buf f32 1, $n: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  operand %0, %1
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    %v = load.f32 $x, %i
+    %w = add.f32 %v, %v
+    store $x, %i, %w
+  }
+})";
+const char *const serial = R"(
+func @k($x: buf f32 1) {
+  %0 = const.i32 0
+  %1 = const.f32 1
+  store $x, %0, %1
+})";
+const char *const sum = R"(
+func @k($x: buf f32 1, $s: field f32, $n: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  operand %0, %1
+  parallel.i32 1, 96 {
+    %i = axis.i32 0
+    %v = load.f32 $x, %i
+    %o = atomic_add.f32 $s, %0, %v
+  }
+})";
+
+struct Launches {
+  Cuda &c;
+  std::vector<QdbLaunch> list;
+  std::vector<std::vector<uint64_t>> blocks;
+  void add(QdbEntry *e, std::vector<uint64_t> args, int64_t begin, int64_t end, uint32_t flags = 0) {
+    std::vector<uint64_t> words = {0, 0, 0, uint64_t(list.size())};
+    words.insert(words.end(), args.begin(), args.end());
+    blocks.push_back(words);
+    list.push_back({e, nullptr, words.size() * 8, begin, end, uint32_t(list.size()), flags});
+  }
+  QdbStatus run() {
+    for (size_t k = 0; k < list.size(); k++) list[k].args = blocks[k].data();
+    return c.t->launch(c.stream, list.data(), sizeof(QdbLaunch), uint32_t(list.size()), &c.err);
+  }
+};
+
+TEST(CudaPlugin, negotiation_and_compiling_ask_no_driver) {
+  HostState state;
+  const QdbHello h = hello(state);
+  QdbReply reply{};
+  reply.struct_size = sizeof reply;
+  fake().reset();
+  ASSERT_EQ(open_plugin(QD_CUDA_PATH)(&h, &reply), QDB_OK);
+  EXPECT_STREQ(reply.arch, "cuda");
+  const auto *t = static_cast<const QdbBackend *>(reply.backend);
+  QdbInstanceDesc desc{};
+  desc.struct_size = sizeof desc;
+  QdbInstance *instance = nullptr;
+  ASSERT_EQ(t->instance_create(&desc, &instance, nullptr), QDB_OK);
+  EXPECT_STREQ(fake().calls(), "");
+  t->instance_destroy(instance);
+}
+
+TEST(CudaPlugin, launches_in_order_with_geometry_and_arguments) {
+  Cuda c;
+  const auto e = c.entries({scale, serial, sum});
+  fake().record_words(8);
+  Launches l{c};
+  l.add(e[0], {0x1000, 5000, 5000}, 0, 5000);
+  l.add(e[1], {0x1000, 1}, 0, 1);
+  l.add(e[2], {0x1000, 9, 0x2000, 1000000}, 0, 1000000);
+  ASSERT_EQ(l.run(), QDB_OK) << c.err.message;
+  ASSERT_EQ(fake().launches(), 3u);
+  const FakeLaunch &a = *fake().launch(0), &b = *fake().launch(1), &s = *fake().launch(2);
+  EXPECT_STREQ(a.name, "t0");
+  EXPECT_EQ(a.block, 256u);
+  EXPECT_EQ(a.grid, 20u);  // 5000 positions
+  EXPECT_EQ(a.begin, 0);
+  EXPECT_EQ(a.end, 5000);
+  EXPECT_EQ(a.check, 0);
+  EXPECT_EQ(a.words[QD_ARG_FIRST], 0x1000u);
+  EXPECT_EQ(b.grid, 1u);
+  EXPECT_EQ(b.block, 1u);
+  EXPECT_EQ(b.words[QD_ARG_ORDINAL], 1u);
+  EXPECT_EQ(s.block, 96u);
+  EXPECT_EQ(s.grid, 8u);  // a reduction: what runs at once, two blocks on each of four multiprocessors
+  fake().record_words(0);
+}
+
+TEST(CudaPlugin, empty_ranges_launch_nothing_and_unknown_ones_ask_the_task) {
+  Cuda c;
+  const auto e = c.entries({scale});
+  Launches l{c};
+  l.add(e[0], {0, 0, 0}, 5, 5);
+  l.add(e[0], {0, 0, 0}, 0, 1, QDB_LAUNCH_RANGE_UNKNOWN | QDB_LAUNCH_REPORTS);
+  ASSERT_EQ(l.run(), QDB_OK);
+  ASSERT_EQ(fake().launches(), 1u);
+  EXPECT_EQ(fake().launch(0)->end, INT64_MIN);
+  EXPECT_EQ(fake().launch(0)->check, 1);
+}
+
+TEST(CudaPlugin, a_warm_launch_is_one_call_and_the_context_is_left_alone) {
+  Cuda c;
+  const auto e = c.entries({scale});
+  Launches l{c};
+  l.add(e[0], {0, 64, 64}, 0, 64);
+  ASSERT_EQ(l.run(), QDB_OK);
+  fake().reset();
+  ASSERT_EQ(l.run(), QDB_OK);
+  EXPECT_STREQ(fake().calls(), "cuCtxGetCurrent\ncuCtxPushCurrent\ncuLaunchKernel t0\ncuCtxPopCurrent\n");
+}
+
+TEST(CudaPlugin, a_task_that_does_not_run_is_not_looked_up) {
+  Cuda c;
+  const auto e = c.entries({scale, serial});
+  Launches l{c};
+  l.add(e[1], {0, 1}, 0, 1);
+  ASSERT_EQ(l.run(), QDB_OK);
+  EXPECT_EQ(fake().count("cuModuleLoadData"), 2);
+  EXPECT_EQ(fake().count("cuModuleGetFunction"), 1);
+}
+
+TEST(CudaPlugin, equal_code_is_loaded_once) {
+  Cuda c;
+  std::string artifact, native;
+  ASSERT_EQ(c.compile({scale}, {}, artifact), QDB_OK);
+  ASSERT_EQ(c.finish(artifact, native), QDB_OK);
+  QdbModule *a = nullptr, *b = nullptr;
+  ASSERT_EQ(c.load_native(native, a), QDB_OK);
+  ASSERT_EQ(c.load_native(native, b), QDB_OK);
+  EXPECT_EQ(fake().count("cuModuleLoadData"), 1);
+}
+
+TEST(CudaPlugin, memory_is_zeroed_copied_and_filled) {
+  Cuda c;
+  QdbMem *m = nullptr;
+  constexpr uint64_t size = 10u << 20;  // more than the pinned buffers hold
+  ASSERT_EQ(c.t->mem_alloc(c.device, size, &m, &c.err), QDB_OK);
+  std::string host(size, 'x'), back(size, 'y');
+  const auto address = [](std::string &s) { return uint64_t(reinterpret_cast<uintptr_t>(s.data())); };
+  const QdbCopy out{nullptr, address(back), m, 0, size};
+  ASSERT_EQ(c.t->copy(c.stream, &out, sizeof out, 1, &c.err), QDB_OK);
+  EXPECT_EQ(back, std::string(size, '\0'));
+  for (size_t k = 0; k < size; k++) host[k] = char(k * 31 >> 7);
+  const QdbCopy in{m, 0, nullptr, address(host), size};
+  ASSERT_EQ(c.t->copy(c.stream, &in, sizeof in, 1, &c.err), QDB_OK);
+  ASSERT_EQ(c.t->copy(c.stream, &out, sizeof out, 1, &c.err), QDB_OK);
+  EXPECT_TRUE(back == host);
+  for (const uint32_t width : {1u, 2u, 4u, 8u}) {
+    const uint64_t pattern = 0x1122334455667788ull & (width == 8 ? ~0ull : (1ull << 8 * width) - 1);
+    const QdbFill f{m, 16, 1000, pattern, width, 0};
+    ASSERT_EQ(c.t->fill(c.stream, &f, sizeof f, 1, &c.err), QDB_OK);
+    const QdbCopy part{nullptr, address(back), m, 0, 1024};
+    ASSERT_EQ(c.t->copy(c.stream, &part, sizeof part, 1, &c.err), QDB_OK);
+    for (uint64_t k = 16; k < 1016; k++) ASSERT_EQ(uint8_t(back[k]), uint8_t(pattern >> 8 * ((k - 16) % width))) << width << " " << k;
+    EXPECT_EQ(back[1016], host[1016]);
+  }
+  c.t->mem_free(m);
+}
+
+TEST(CudaPlugin, a_refused_text_or_code_is_compiled_again) {
+  Cuda c;
+  std::string artifact, native;
+  ASSERT_EQ(c.compile({scale}, {}, artifact), QDB_OK);
+  fake().fail("cuLinkAddData", 0, 218);
+  EXPECT_EQ(c.finish(artifact, native), QDB_E_ARTIFACT);
+  EXPECT_EQ(fake().count("cuLinkDestroy"), 1);
+  fake().reset();
+  ASSERT_EQ(c.finish(artifact, native), QDB_OK);
+  QdbModule *m = nullptr;
+  fake().fail("cuModuleLoadData", 0, 200);
+  EXPECT_EQ(c.load_native(native, m), QDB_E_ARTIFACT);
+  fake().reset();
+  EXPECT_EQ(c.load_native(native, m), QDB_OK);
+  EXPECT_EQ(c.finish("damaged", native), QDB_E_ARTIFACT);
+  EXPECT_EQ(c.finish(artifact, native, "elf"), QDB_E_ARTIFACT);
+}
+
+TEST(CudaPlugin, errors_of_launches_name_class_code_and_task) {
+  Cuda c;
+  const auto e = c.entries({scale});
+  Launches l{c};
+  l.add(e[0], {0, 64, 64}, 0, 64);
+  const std::pair<int, QdbStatus> rows[] = {
+      {700, QDB_E_DEVICE_LOST}, {719, QDB_E_DEVICE_LOST}, {701, QDB_E_LAUNCH}, {2, QDB_E_DEVICE_MEMORY}};
+  for (const auto &[code, status] : rows) {
+    fake().reset();
+    fake().fail("cuLaunchKernel", 0, code);
+    EXPECT_EQ(l.run(), status) << code;
+    EXPECT_NE(c.err.message.find("(" + std::to_string(code)), std::string::npos) << c.err.message;
+    EXPECT_EQ(c.err.where, "t0");
+  }
+}
+
+// Whatever call fails first: an error, no crash, and no device memory left behind.
+TEST(CudaPlugin, any_call_may_fail) {
+  for (int n = 0; n < 120; n++) {
+    Cuda c;
+    std::string artifact;
+    ASSERT_EQ(c.compile({scale}, {}, artifact), QDB_OK);
+    const uint64_t live = fake().live();
+    fake().fail("", n, n % 2 ? 2 : 700);
+    std::string native;
+    QdbModule *module = nullptr;
+    QdbMem *mem = nullptr;
+    QdbStatus status = c.finish(artifact, native);
+    if (status >= 0) status = c.load_native(native, module);
+    if (status >= 0) status = c.t->mem_alloc(c.device, 1 << 20, &mem, &c.err);
+    if (status >= 0) {
+      std::string host(1 << 20, 'x');
+      const QdbCopy in{mem, 0, nullptr, uint64_t(reinterpret_cast<uintptr_t>(host.data())), host.size()};
+      status = c.t->copy(c.stream, &in, sizeof in, 1, &c.err);
+    }
+    QdbEntry *entry = nullptr;
+    const QdbStr name = str("t0");
+    if (status >= 0) status = c.t->module_entry(module, &name, &entry, &c.err);
+    if (status >= 0) {
+      Launches l{c};
+      l.add(entry, {0, 64, 64}, 0, 64);
+      status = l.run();
+    }
+    fake().reset();
+    c.t->mem_free(mem);
+    EXPECT_EQ(fake().live(), live) << "call " << n;
+    if (status >= 0) continue;
+    EXPECT_FALSE(c.err.message.empty()) << "call " << n;
+  }
+}
+
+TEST(CudaTarget, levels_and_generations) {
+  EXPECT_EQ(cuda::code_target(52), 0u);
+  EXPECT_EQ(cuda::code_target(60), 60u);
+  EXPECT_EQ(cuda::code_target(87), 86u);
+  EXPECT_EQ(cuda::code_target(90), 90u);
+  EXPECT_EQ(cuda::code_target(130), 121u);
+  const auto a = cuda::target_of(90, 12080, 1), b = cuda::target_of(90, 13000, 1);
+  EXPECT_EQ(0, std::memcmp(&a, &b, sizeof a));  // a driver update keeps the text
+  const auto d = cuda::target_of(90, 12080, 2), e = cuda::target_of(90, 13000, 2);
+  EXPECT_NE(0, std::memcmp(&d, &e, sizeof d));
+}
+
+TEST(CudaCode, text_is_for_the_gpu_and_no_newer_than_it_needs) {
+  Cuda c;
+  const std::string ptx = c.ptx_of(scale);
+  EXPECT_NE(ptx.find(".version 7.8"), std::string::npos);
+  EXPECT_NE(ptx.find(".target sm_90"), std::string::npos);
+}
+
+TEST(CudaCode, read_only_arrays_take_the_read_only_path) {
+  const char *const copy = R"(
+func @k($x: field f32 1, $y: field f32 1, $n: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  operand %0, %1
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    %v = load.f32 $x, %i
+    store $y, %i, %v
+  }
+})";
+  Cuda c;
+  EXPECT_NE(c.ptx_of(copy).find("ld.global.nc"), std::string::npos);
+  EXPECT_EQ(c.ptx_of(scale).find("ld.global.nc"), std::string::npos);
+  std::string external = copy;  // arrays may overlap, and one is written
+  for (size_t at; (at = external.find("field f32")) != std::string::npos;) external.replace(at, 9, "buf f32");
+  EXPECT_EQ(c.ptx_of(external).find("ld.global.nc"), std::string::npos);
+}
+
+TEST(CudaCode, a_reduction_leaves_one_atomic_a_block) {
+  Cuda c;
+  const std::string ptx = c.ptx_of(sum);
+  EXPECT_NE(ptx.find("shfl.sync.bfly"), std::string::npos);
+  EXPECT_NE(ptx.find("bar"), std::string::npos);
+  size_t atomics = 0;
+  for (size_t at = 0; (at = ptx.find("add.f32", at)) != std::string::npos; at++)
+    atomics += at >= 12 && (ptx.find("global.", at - 8) < at);
+  EXPECT_EQ(atomics, 1u) << ptx;
+}
+
+TEST(CudaCode, exclusive_updates_are_no_atomics) {
+  const char *const each = R"(
+func @k($x: field f32 1, $n: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  %c = const.f32 1
+  operand %0, %1
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    %o = atomic_add.f32 $x, %i, %c
+  }
+})";
+  Cuda c;
+  const std::string ptx = c.ptx_of(each);
+  EXPECT_EQ(ptx.find("atom."), std::string::npos);
+  EXPECT_EQ(ptx.find("red."), std::string::npos);
+}
+
+}  // namespace
+}  // namespace qd::test
