@@ -21,6 +21,14 @@ struct Holds {  // element `index` (no_val for variables) of `home` is `value`
   Val home, index, value;
 };
 
+// Whether casting x and then updating is what casting the updated value means: among floats up to a rounding, among
+// integers where the low bits of a result depend on low bits alone.
+bool casts_alike(Op atomic, ir::Type wide, ir::Type type) {
+  if (ir::is_float(wide) != ir::is_float(type)) return false;
+  return ir::is_float(type) || (atomic != Op::atomic_min && atomic != Op::atomic_max && atomic != Op::atomic_umin &&
+                                atomic != Op::atomic_umax);
+}
+
 class Scan {
  public:
   Scan(std::span<const Inst> code, const Regions &r) : code_(code), r_(r), shared_(code.size()) {
@@ -88,17 +96,28 @@ class Scan {
     open_.back().assigned.push_back(home);
   }
 
+  // The variable's value, or that cast to another type.
+  bool holds_cast(Val home, Val index, Val value) const {
+    return holds(home, index, value) ||
+           (code_[value].op == Op::cast && holds(home, index, code_[value].arg[0]));
+  }
+
   void pair(Val set, Val home, Val index, Val value) {
-    const Inst &op = code_[value];
     if (holds(home, index, value)) return add(set, {});
-    if (op.op == Op::not_ && holds(home, index, op.arg[0])) return add(set, {Op::atomic_xor, no_val, false});
+    const Val set_value = value;
+    const bool cast = code_[value].op == Op::cast;  // of `v = T(W(v) op x)`: mixed types in the program
+    if (cast) value = code_[value].arg[0];
+    const Inst &op = code_[value];
+    if (!cast && op.op == Op::not_ && holds(home, index, op.arg[0])) return add(set, {Op::atomic_xor, no_val, false});
     if (ir::info(op.op).sig != "vv") return;
-    const bool first = holds(home, index, op.arg[0]);
-    if (!first && !holds(home, index, op.arg[1])) return;
+    const auto is = [&](Val v) { return cast ? holds_cast(home, index, v) : holds(home, index, v); };
+    const bool first = is(op.arg[0]);
+    if (!first && !is(op.arg[1])) return;
     const bool minus = op.op == Op::sub && first;
     const Op atomic = minus ? Op::atomic_add : atomic_of(op.op);
     if (atomic == Op::count || ir::info(op.op).result != ir::Result::Same) return;
-    add(set, {atomic, op.arg[first ? 1 : 0], minus});
+    if (cast && !casts_alike(atomic, op.type, code_[set_value].type)) return;
+    add(set, {atomic, op.arg[first ? 1 : 0], minus, cast});
   }
   void add(Val set, const Accumulation &a) {
     out_.index[set] = uint32_t(out_.found.size());

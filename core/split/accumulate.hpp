@@ -9,6 +9,7 @@ struct Accumulation {
   Op atomic = Op::count;  // count: it assigns what the variable holds already, and nothing is to be done
   Val operand = no_val;   // x; no_val: all ones (a complement)
   bool negate = false;    // v - x is v + (-x)
+  bool cast = false;      // x is of a wider type, and the sum was cast to that of v: x is cast instead
 };
 
 struct Accumulations {

@@ -127,6 +127,7 @@ bool Resolver::copy_scratch(Val id) {
     const Type t = b_.unit().params[p].type;
     Val x = a->operand == no_val ? b_.constant(t, ~uint64_t(0)) : map_[a->operand];
     if (a->negate) x = b_.emit(Op::neg, Type::none, {x, 0, 0});
+    if (a->cast) x = b_.emit(Op::cast, t, {x, 0, 0});
     b_.emit(a->atomic, t, {p, index, x});
   } else {
     b_.emit(Op::store, Type::none, {p, index, map_[in.arg[element ? 2 : 1]]});

@@ -145,6 +145,8 @@ def test_interrupt_of_a_compile(arch_name, tmp_path):
 
 
 def test_interrupt_of_a_launch(arch_name, tmp_path):
+    if arch_name == "cuda":
+        pytest.skip("the device runs what it was given to its end")
     rows, turns = (4000, 2_000_000) if arch_name == "cpu" else (64, 2_000_000)
     text = f"""
 @qd.kernel
@@ -182,7 +184,8 @@ if child == 0:
 status = os.waitpid(child, 0)[1]
 work(a)
 print("child", os.waitstatus_to_exitcode(status), "parent", a[0])
-"""
+""",
+        env={"PYTHONWARNINGS": "ignore::DeprecationWarning"},  # 3.12 warns of any fork in a process with threads
     )
     assert "refused: This process was forked after qd.init()" in done.stdout
     assert "spawn" in done.stdout and "child 7 parent 18.0" in done.stdout and done.stderr == ""

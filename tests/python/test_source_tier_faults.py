@@ -115,4 +115,4 @@ def test_settings_differ_from_init_to_init(init, tmp_path):
         load("@qd.kernel\ndef k() -> qd.i32:\n    return 3\n")["k"]()
         qd.reset()
         found = {e["tier"] for e in qd._native.cache_list(str(tmp_path / name))}
-        assert found == {"artifact", "plan", "source"}
+        assert found - {"finished"} == {"artifact", "plan", "source"}  # GPUs have a finished tier besides

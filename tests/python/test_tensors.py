@@ -40,9 +40,10 @@ def test_host(arch, backend, layout):
 @both
 def test_storage_order(arch, backend):
     t = filled(backend, (1, 0))
-    memory = np.frombuffer(memoryview(t._unwrap().buffer), np.int32) if backend is qd.Backend.NDARRAY else None
-    if memory is not None:
-        assert memory.tolist() == [0, 10, 1, 11, 2, 12]
+    if backend is qd.Backend.NDARRAY:
+        memory = bytearray(t._unwrap().buffer.size)
+        t._unwrap().buffer.copy_out(0, memory)
+        assert np.frombuffer(memory, np.int32).tolist() == [0, 10, 1, 11, 2, 12]
     strides = t._unwrap()._elements.strides
     assert strides == (1, 2)
 

@@ -83,6 +83,15 @@ class Elements:
         self.buffer.copy_out(0, memory)
         return self._over(memory)
 
+    def _contiguous(self) -> bool:
+        """The elements lie one behind the other, the last axis fastest, and there are some."""
+        step = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if extent != 1 and stride != step:
+                return False
+            step *= extent
+        return step > 0
+
     def read(self, index: tuple[int, ...]) -> Any:
         """One scalar as a Python number. `index` is in range."""
         get_runtime().require_context().sync()
@@ -119,6 +128,10 @@ class Elements:
     def load(self) -> np.ndarray:
         """A copy of all elements, C-contiguous."""
         get_runtime().require_context().sync()
+        if self.array is None and self._contiguous():
+            out = np.empty(self.shape, numpy_dtype(self.dtype))
+            self.buffer.copy_out(self.base * self.dtype.size, out)
+            return out
         return np.array(self.array if self.array is not None else self._staged(), order="C")
 
     def view(self) -> np.ndarray | None:
@@ -132,6 +145,10 @@ class Elements:
         get_runtime().require_context().sync()
         if self.array is not None:
             self.array[...] = source
+            return
+        if self._contiguous():
+            whole = np.ascontiguousarray(np.broadcast_to(source, self.shape), numpy_dtype(self.dtype))
+            self.buffer.copy_in(self.base * self.dtype.size, whole)
             return
         staged = self._staged()
         staged[...] = source
