@@ -120,7 +120,7 @@ def test_zero_size_and_0d(arch, shape):
         assert (a == 3.0).all() and total(wrap(a)) == a.sum()
 
 
-@pytest.mark.parametrize("value", [[1.0, 2.0], (1.0,), "text", None, 3.0, {}, object()], ids=repr)
+@pytest.mark.parametrize("value", [[1.0, 2.0], (1.0,), "text", None, 3.0, {}, object()], ids=lambda value: type(value).__name__)
 def test_what_is_no_array(arch, value):
     with pytest.raises(qd.QuadrantsRuntimeTypeError, match="Invalid type for argument a, got"):
         total(value)
