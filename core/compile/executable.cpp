@@ -141,7 +141,7 @@ void Loaded::launch(uint64_t *words) {
     l.flags = n < 0 ? l.flags | QDB_LAUNCH_RANGE_UNKNOWN : l.flags & ~QDB_LAUNCH_RANGE_UNKNOWN;
   }
   if (!block->launches.empty()) backend_->launch(block->launches.data(), uint32_t(block->launches.size()));
-  block.reset(spare_.exchange(block.release(), std::memory_order_release));
+  block.reset(spare_.exchange(block.release(), std::memory_order_acq_rel));  // another thread's comes back, to be freed
 }
 
 QdReportHeader Loaded::report_header(const Arena &a) const {

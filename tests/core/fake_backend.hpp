@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -52,6 +53,7 @@ class FakeBackend final : public compile::Backend {
   std::set<std::string> refused;  // loads of artifacts that begin so are answered QDB_E_ARTIFACT
   std::function<void(const compile::Request &)> while_compiling;
   std::vector<Launched> launched;
+  std::function<void(const QdbLaunch *, uint32_t)> while_launching;  // instead of counting and keeping
   bool keep_launches = true;
 
   FakeBackend() {
@@ -106,6 +108,7 @@ class FakeBackend final : public compile::Backend {
   }
   std::shared_ptr<Buffer> alloc(uint64_t bytes) override { return std::make_shared<FakeBuffer>(bytes, buffers_alive); }
   void launch(const QdbLaunch *l, uint32_t n) override {
+    if (while_launching) return while_launching(l, n);
     ++launch_calls;
     if (!keep_launches) return;
     const std::lock_guard lock(mutex_);

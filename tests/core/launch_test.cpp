@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include <atomic>
 #include <iostream>
 
 #include "core/compile/compiler.hpp"
@@ -163,6 +164,33 @@ TEST(Launch, ThreadsHaveTheirOwnMemory) {
   std::set<uint64_t> distinct;
   for (const auto &[array, address] : scratch) distinct.insert(address);
   EXPECT_EQ(distinct.size(), 8u);
+}
+
+// Two threads are in launch() at the same time, round after round, so one of them gets the other's block back and frees
+// it. Nothing but that hand-over orders the two (the meeting is relaxed), so ThreadSanitizer sees it when it does not.
+TEST(Launch, BlocksWanderBetweenThreads) {
+  constexpr int rounds = 50;
+  Rig rig;
+  std::atomic<int> met{0}, wrong{0};
+  static thread_local uint64_t mine = 0;
+  static thread_local int round = 0;
+  rig.backend->while_launching = [&](const QdbLaunch *l, uint32_t) {
+    met.fetch_add(1, std::memory_order_relaxed);
+    ++round;
+    while (met.load(std::memory_order_relaxed) < 2 * round) std::this_thread::yield();
+    if (static_cast<const uint64_t *>(l->args)[4] != mine) wrong.fetch_add(1, std::memory_order_relaxed);
+  };
+  const auto e = rig.build(loops(1));
+  std::vector<std::thread> threads;
+  for (uint64_t t = 1; t <= 2; ++t)
+    threads.emplace_back([&, t] {
+      mine = t;
+      uint64_t words[6] = {0, 0, 0, 0, t, t};
+      for (int i = 0; i < rounds; ++i) e->launch(words);
+    });
+  for (auto &t : threads) t.join();
+  EXPECT_EQ(met, 2 * rounds);
+  EXPECT_EQ(wrong, 0) << "a launch saw the arguments of another thread's";
 }
 
 TEST(Launch, KernelWithoutTasks) {
