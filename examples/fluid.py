@@ -137,10 +137,12 @@ def render():
 
 
 def progress(done: int, total: int, since: float) -> None:
-    """Draws the bar on standard error, where it does not mix with results."""
+    """Draws the bar on standard error, where it does not mix with results; ten lines of it where that is no terminal."""
+    if not sys.stderr.isatty() and done * 10 // total == (done - 1) * 10 // total:
+        return
     filled = 40 * done // total
     rate = done / max(time.perf_counter() - since, 1e-9)
-    end = "\n" if done == total else ""
+    end = "\n" if done == total or not sys.stderr.isatty() else ""
     print(
         f"\r[{'#' * filled}{'.' * (40 - filled)}] {done}/{total} frames, {rate:.0f}/s ",
         end=end,
