@@ -42,6 +42,17 @@ def test_compare_and_swap(arch):
     assert k(a).to_list() == [5, 5] and a.tolist() == [9, 5]
 
 
+def test_compare_and_swap_of_variables(arch):
+    @qd.kernel
+    def k() -> qd.types.vector(4, qd.i32):
+        a, v = 1, qd.Vector([1, 2])
+        p = qd.atomic_cas(a, 1, 5)
+        q = qd.atomic_cas(v[1], 3, 7)
+        return qd.Vector([p, a, q, v[1]])
+
+    assert k().to_list() == [1, 5, 2, 2]
+
+
 @pytest.mark.parametrize("dtype", ["i32", "i64", "u32", "f32", "f64"])
 def test_sums_from_many_iterations(arch, dtype):
     t = getattr(qd, dtype)
@@ -86,6 +97,7 @@ def test_tickets_are_unique(arch):
 ERRORS = [
     ("qd.atomic_add(x, 1)", "QuadrantsSyntaxError", "index it"),
     ("qd.atomic_and(y[None], 1)", "QuadrantsTypeError", "integers"),
+    ("z = 1.0\n    qd.atomic_cas(z, 1.0, 2.0)", "QuadrantsTypeError", "integers"),
     ("qd.atomic_cas(y[None], 1.0, 2.0)", "QuadrantsTypeError", "integers"),
     ("qd.atomic_add(1 + 2, 1)", "QuadrantsSyntaxError", "target"),
     ("qd.volatile_load(1)", "QuadrantsSyntaxError", "target"),

@@ -24,6 +24,13 @@ ROWS = {
     "attribute": ("class C:\n    n = 3\nc = C()", "c.n", "c.n = 5", 3, 5),
     "nested attribute": ("class C:\n    pass\nc = C()\nc.d = C()\nc.d.n = 3", "c.d.n", "c.d.n = 5", 3, 5),
     "rebound owner": ("class C:\n    n = 3\nc = C()", "c.n", "d = C()\nd.n = 8\nc = d", 3, 8),
+    "number of an enum": (
+        "import enum\nclass A(enum.IntEnum):\n    X = 3\n    Y = 4\nM = A.X",
+        "M.value * 10 + M + A.Y.value + len(M.name)",
+        "M = A.Y",
+        38,
+        49,
+    ),
     "list": ("L = [1, 2]", "L[0] + L[1]", "L[1] = 5", 3, 6),
     "list grows": ("L = [1, 2]", "len(L)", "L.append(5)", 2, 3),
     "dict": ("D = {'a': 1}", "D['a']", "D['a'] = 4", 1, 4),

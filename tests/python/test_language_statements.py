@@ -157,3 +157,21 @@ def test_unrolling_warns(init):
     )["k"]
     with pytest.warns(SyntaxWarning, match="unrolling more than 4"):
         k(np.zeros(5, np.int32))
+
+
+def test_real_bounds_of_range_warn(arch):
+    @qd.kernel
+    def k(x: qd.f32) -> qd.i32:
+        s = 0
+        for i in range(1.5, x / 2):
+            s += i
+        return s
+
+    with pytest.warns(SyntaxWarning, match="bound of range from f32 to i32"):
+        assert k(9.0) == 6
+
+
+def test_body_without_code(arch):
+    k = load("@qd.kernel\ndef k():\n    global x\n")["k"]
+    with pytest.raises(qd.QuadrantsSyntaxError, match='Unsupported node "Global"'):
+        k()

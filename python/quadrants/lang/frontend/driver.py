@@ -3,6 +3,7 @@
 A walk that learns that a name needs a variable (`NeedVariable`) starts again; each restart adds a name, so it ends.
 """
 
+import enum
 import gc
 
 import numpy as np
@@ -106,6 +107,7 @@ def _walk(w, kernel, values):
         bound.append((name, parameter(w, kernel, plan, k, name, annotation, value)))
     saved = w.enter(kernel.func, kernel.source, None)
     w.readonly = frozenset(names)
+    w.enums = {name: v for name, v in zip(names, values) if isinstance(v, enum.Enum)}
     for name, v in bound:
         w.declare(name, v)
     returns = kernel.signature.returns

@@ -1,6 +1,7 @@
 """Expressions: names, constants, operators, conditions, containers and comprehensions, attributes, subscripts."""
 
 import ast
+import enum
 import operator
 import types
 
@@ -272,7 +273,21 @@ def joined(w, node):
 # -------------------------------------------------------------------------------------------------------- attributes
 def attribute_ref(w, node):
     x = ref(w, node.value)
+    if type(x) is int and node.attr in ("value", "name"):
+        x = _enum_member(w, node.value, x)
     return attribute_of(w, x, node.attr)
+
+
+def _enum_member(w, node, number):
+    """The member of an IntEnum that `node` stands for, which counts as its number everywhere else."""
+    found = number
+    if type(node) is ast.Attribute:
+        owner = ref(w, node.value)
+        if getattr(owner, "kernel_attribute", None) is None and type(owner) not in RECORDS:
+            found = w.rec.attribute(owner, node.attr)
+    elif type(node) is ast.Name:
+        found = w.rec.name(w.fn, node.id) if node.id not in w.vars else w.enums.get(node.id) if w.is_kernel else number
+    return found if isinstance(found, enum.Enum) else number
 
 
 def attribute(w, node):

@@ -17,6 +17,7 @@ from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import access, matrices, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.calls import PLAIN, SPECIAL, _need_place, arguments, call_with_values
+from quadrants.lang.frontend.errors import warn
 from quadrants.lang.frontend.exprs import iterate
 from quadrants.lang.frontend.loops import Grouped, Range, bound
 from quadrants.lang.frontend.table import ev, ref
@@ -77,8 +78,17 @@ def range_(w, node):
                 "are known only when the kernel runs"
             )
         return range(*args)
-    args = [bound(w, a, "range") for a in args]
+    args = [bound(w, _cut_to_int(w, a, node), "range") for a in args]
     return Range([0], [args[0]]) if len(args) == 1 else Range([args[0]], [args[1]])
+
+
+def _cut_to_int(w, v, node):
+    """A real bound of `range` counts as its integer part, with a warning; `ndrange` refuses it."""
+    if type(v) is float or (type(v) is Value and v.dtype.is_real):
+        text = f"Casting a bound of range from {dtype_of(w, v)} to i32, which may cause numerical issues"
+        warn(w, text + ": use `//` or int(x).", node)
+        return int(v) if type(v) is float else w.b.cast(v, w.i32)
+    return v
 
 
 def ndrange_(w, node):
@@ -345,6 +355,12 @@ def atomic_handler(name):
 
 def atomic_cas_(w, node):
     place, (expected, desired) = _target(w, node, "atomic_cas", 3)
+    if type(place) in (Var, Slot):  # nobody else can reach a local variable
+        old = load(w, place)
+        if dtype_of(w, old).is_real:
+            raise QuadrantsTypeError(f"atomic_cas takes integers, the element is of type {dtype_of(w, old)}")
+        store(w, place, select_(w, binary(w, "eq", old, expected), desired, old))
+        return old
     if type(place) is not Elem or place.ndim:
         raise QuadrantsSyntaxError("atomic_cas needs a scalar element of a field or array as its target")
     if place.acc.dtype.is_real:

@@ -84,6 +84,8 @@ def _block_end(lines, start, indent, code):
     for _, _, line in code.co_lines():
         if line is not None and line > last:
             last = line
+    if lines[start].lstrip().startswith("@"):  # a body without code, such as `global x`, has no line of its own
+        last = max(last, 1 + next((k for k in range(start, len(lines)) if lines[k].lstrip().startswith("def ")), start))
     end = max(last, start + 1)  # `last` counts from 1, so it is one past the index
     depth = _open_brackets(lines[start:end])
     while end < len(lines):

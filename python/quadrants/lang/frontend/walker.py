@@ -70,6 +70,7 @@ class Walker:
         self.returned = False
         self.return_type = None
         self.is_kernel = True
+        self.enums = {}  # arguments of the kernel that are enum members, by name
         self.real = None  # the real function being walked (realfuncs.Open)
         self.roots = {}  # by id: objects whose members may be passed at each call (members.Root)
         self.functions = {}  # number of each real function by what it was made for
