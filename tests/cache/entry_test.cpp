@@ -81,7 +81,7 @@ TEST(Entry, ForeignKeyTierAndArchAreMisses) {
 
 TEST(Entry, WhatDoesNotFitIsNotWritten) {
   Digest d = digest_of("");
-  for (std::string bad : {"", "A", "a/b", "..", "a.b", "a-b", std::string(32, 'a').c_str()}) {
+  for (const std::string &bad : std::vector<std::string>{"", "A", "a/b", "..", "a.b", "a-b", std::string(32, 'a')}) {
     EXPECT_TRUE(encode_entry({bad, "cpu", d}, "x", d, {}, "").empty()) << bad;
     EXPECT_TRUE(encode_entry({"elf", bad, d}, "x", d, {}, "").empty()) << bad;
   }

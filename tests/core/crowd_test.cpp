@@ -16,6 +16,13 @@ namespace {
 
 constexpr int n_kernels = 40;
 
+// Instrumented code is slower, clocks are not: moments are drawn from a longer time, and more waits run out.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int slower = 8;
+#else
+constexpr int slower = 1;
+#endif
+
 void expect_intact(const std::string &root) {
   for (const CacheEntry &e : cache_list(root, true)) EXPECT_EQ(e.problem, "") << e.path;
 }
@@ -58,7 +65,7 @@ TEST(Crowd, AThousandKills) {
     ASSERT_GE(child, 0);
     if (child == 0) compile_until_killed(root, p.operator->(), unsigned(tries));
     for (int i = 0; i < 20000 && p->phase == 0; ++i) pause_for(50);
-    pause_for(long(random() % 1500));
+    pause_for(long(random() % (1500 * slower)));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     ASSERT_EQ(p->wrong, 0);
@@ -134,10 +141,10 @@ TEST(Crowd, SixtyFourProcessesOnAColdCache) {
   int all = 0;
   for (int k = 0; k < 10; ++k) {
     all += counts->compiled[k];
-    if (k) { EXPECT_LE(counts->compiled[k], 3 * 3) << k; }
+    if (k) { EXPECT_LE(counts->compiled[k], 3 * 3 * slower) << k; }
   }
   EXPECT_GE(all, 12);
-  EXPECT_LE(all, 3 * 12);
+  EXPECT_LE(all, 3 * 12 * slower);
   expect_intact(f.path + "/cache");
 }
 

@@ -159,7 +159,7 @@ TEST_F(Load, HeadersOfAnyContentDoNoHarm) {
 }
 
 TEST_F(Load, CrashesStayInTheHelper) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   const char *crash = "exit code";
 #else
   const char *crash = "crashed with signal 11";
