@@ -22,7 +22,7 @@ void report(const uint64_t *args, uint32_t site, uint32_t failure, int64_t itera
   const QdReportRecord record{uint32_t(args[QD_ARG_ORDINAL]), site, iteration, n_values, 0};
   char *to = reinterpret_cast<char *>(head + 1) + at;
   std::memcpy(to, &record, sizeof record);
-  std::memcpy(to + sizeof record, values, 8ull * n_values);
+  if (n_values) std::memcpy(to + sizeof record, values, 8ull * n_values);  // none: values may be null
 }
 
 }  // namespace qd::cpu

@@ -179,7 +179,7 @@ std::vector<Report> Loaded::take_reports(bool &failed, uint32_t &dropped) {
     const auto &sites = plan_.tasks[plan_.steps[r.task].task].sites;
     if (r.site >= sites.size()) break;
     Report &report = out.emplace_back(Report{sites[r.site], r.task, r.iteration, std::vector<uint64_t>(r.n_values)});
-    std::memcpy(report.values.data(), bytes.data() + at, 8ull * r.n_values);
+    if (r.n_values) std::memcpy(report.values.data(), bytes.data() + at, 8ull * r.n_values);
     at += 8ull * r.n_values;
   }
   return out;

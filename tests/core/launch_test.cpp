@@ -122,7 +122,8 @@ TEST(Launch, ReportsAreMappedToTheKernelsSites) {
   struct {
     QdReportRecord r;
     uint64_t value;
-  } record{{0, 0, 3, 1, 0}, 3};
+    QdReportRecord bare;  // without values
+  } record{{0, 0, 3, 1, 0}, 3, {0, 0, 4, 0, 0}};
   std::memcpy(h + 1, &record, sizeof record);
   h->used = sizeof record;
   h->failed = 1;
@@ -130,10 +131,12 @@ TEST(Launch, ReportsAreMappedToTheKernelsSites) {
   bool failed = false;
   uint32_t dropped = 9;
   const auto reports = e->take_reports(failed, dropped);
-  ASSERT_EQ(reports.size(), 1u);
+  ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[0].site, 41u);
   EXPECT_EQ(reports[0].iteration, 3);
   EXPECT_EQ(reports[0].values, std::vector<uint64_t>{3});
+  EXPECT_EQ(reports[1].iteration, 4);
+  EXPECT_TRUE(reports[1].values.empty());
   EXPECT_TRUE(failed);
   EXPECT_EQ(dropped, 0u);
   EXPECT_FALSE(e->has_reports());
