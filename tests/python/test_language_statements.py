@@ -175,3 +175,18 @@ def test_body_without_code(arch):
     k = load("@qd.kernel\ndef k():\n    global x\n")["k"]
     with pytest.raises(qd.QuadrantsSyntaxError, match='Unsupported node "Global"'):
         k()
+
+
+def test_static_loop_variable_stays_known_where_others_assign_the_name(arch):
+    @qd.kernel
+    def k(n: qd.i32) -> qd.i32:
+        s = 0
+        for i in qd.static(range(3)):
+            s += [1, 2, 3][i]
+        for j in range(n):
+            i = 5
+            i += j
+            s += i
+        return s
+
+    assert k(1) == 11

@@ -82,6 +82,14 @@ def _method_of_struct(w, base, f):
     return target
 
 
+def _not_taken(target, error, count):
+    """A function of ours was called with arguments that it doesn't have; `error` counts the walker among them."""
+    name, text = target.__name__, str(error).partition("() ")[2]
+    if not text.startswith(("missing", "got")):
+        text = f"it does not take {count} positional arguments"
+    return QuadrantsTypeError(f"TypeError when calling `{name}`: {text}.")
+
+
 def call_target(w, node, target):
     try:
         special, handler = SPECIAL.get(target), PLAIN.get(target)
@@ -91,9 +99,15 @@ def call_target(w, node, target):
         return special(w, node)
     if handler is not None:
         if not node.keywords and len(node.args) == 1 and type(node.args[0]) is not ast.Starred:
-            return handler(w, ev(w, node.args[0]))
-        args, kwargs = arguments(w, node)
-        return handler(w, *args, **kwargs)
+            args, kwargs = (ev(w, node.args[0]),), {}
+        else:
+            args, kwargs = arguments(w, node)
+        try:
+            return handler(w, *args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__.tb_next is not None:
+                raise
+            raise _not_taken(target, error, len(args)) from None
     kind = type(target)
     if kind is Func:
         return inline(w, node, target, None)

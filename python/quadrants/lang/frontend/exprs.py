@@ -230,7 +230,7 @@ def _comprehend(w, generators, make):
     g = generators[0]
     for item in iterate(w, ev(w, g.iter)):
         mark = len(w.undo)
-        bind_target(w, g.target, item)
+        bind_target(w, g.target, item, ())
         if all(_static_truth(w, ev(w, c)) for c in g.ifs):
             _comprehend(w, generators[1:], make)
         w.close_scope(mark)

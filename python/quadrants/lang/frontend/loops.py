@@ -11,6 +11,7 @@ from quadrants.lang.frontend import errors
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.exprs import iterate
+from quadrants.lang.frontend.source import assigned
 from quadrants.lang.frontend.stmts import bind_target, is_static
 from quadrants.lang.frontend.structs import AccStruct
 from quadrants.lang.frontend.table import STMT, ev, ref, run
@@ -277,9 +278,10 @@ def _unroll(w, node, it):
         text = f"You are unrolling more than {limit} iterations, so the compile time may be extremely long."
         errors.warn(w, text, node)
     w.loops.append(Frame(True, runtime=w.runtime))
+    stores = assigned(node.body)  # the same name may be a variable elsewhere: here it stays known
     for item in items:
         mark = len(w.undo)
-        bind_target(w, node.target, item)
+        bind_target(w, node.target, item, stores)
         run(w, node.body)
         w.close_scope(mark)
         if w.returned or (w.dead and w.jump is None):  # a return

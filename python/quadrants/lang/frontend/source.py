@@ -126,6 +126,13 @@ def _count(target, stores, weight):
             stores[name] = stores.get(name, 0) + 2
 
 
+def assigned(body) -> dict:
+    """Names that the statements of one block assign, or assign elements or members of."""
+    stores = {}
+    _scan(body, stores, None)
+    return stores
+
+
 def _scan(body, stores, loop):
     """Counts the places that store each name (two or more: it needs a variable) and marks loops that hold a break or a
     continue of their own. Statements only: expressions are most of a function's nodes."""

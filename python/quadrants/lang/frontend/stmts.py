@@ -178,12 +178,12 @@ def _rebind(w, name, current, v):
     )
 
 
-def bind_target(w, node, item):
-    """Binds a loop or comprehension target in the current scope."""
+def bind_target(w, node, item, stores):
+    """Binds a loop or comprehension target in the current scope; `stores`: names that the body assigns."""
     if type(node) is ast.Name:
         name = node.id
         if type(item) in SCALARS or type(item) is Mat or type(item) is Rec:
-            if w.source.stores.get(name) or name in w.source.forced:
+            if name in stores or name in w.source.forced:
                 item = variable(w, item)
         w.declare(name, item)
         return
@@ -193,7 +193,7 @@ def bind_target(w, node, item):
     if len(items) != len(node.elts):
         raise QuadrantsSyntaxError("The number of targets is not equal to value length")
     for t, v in zip(node.elts, items):
-        bind_target(w, t, w.wrap(v))
+        bind_target(w, t, w.wrap(v), stores)
 
 
 def ann_assign(w, node):
