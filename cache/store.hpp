@@ -72,7 +72,7 @@ using Warn = std::function<void(const std::string &message)>;
 class Claim {
  public:
   virtual ~Claim() = default;
-  virtual bool waited() const = 0;  // somebody else was building it: look it up again before building
+  virtual bool waited() const = 0;  // somebody else was building it. Look it up again either way: it may just have come
 };
 
 class Store {

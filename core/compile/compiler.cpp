@@ -128,7 +128,7 @@ void Compiler::fetch(Job &j) const {
   };
   if (look()) return span.note(j.origin == cache::Origin::disk ? "disk" : "memory");
   const auto claim = store_->claim(key, *j.cancelled);
-  if (claim->waited() && look()) return span.note("another's");
+  if (look()) return span.note("another's");  // also without a wait: it may have come between the look and the claim
   span.note("compiled");
   j.artifact = run_plugin(j);
   j.compiled = true;
@@ -152,7 +152,7 @@ void Compiler::finish(Job &j) const {
   };
   if (look()) return;
   const auto claim = store_->claim(key, *j.cancelled);
-  if (claim->waited() && look()) return;
+  if (look()) return;
   j.check();
   const trace::Span span("finish", j.tasks[0]->name);
   try {
