@@ -234,3 +234,13 @@ def test_too_large_capture(arch):
     k = load("@qd.kernel\ndef k():\n    x = T[0]\n", T=np.zeros(100000))["k"]
     with pytest.raises(qd.QuadrantsTypeError, match="pass it as an argument"):
         k()
+
+
+@pytest.mark.parametrize(
+    "first, start, message", [("f60(x)", 79, '"f[0-9]+" calls itself'), ("x", 119, "nested deeper than")]
+)
+def test_calls_nested_too_deep(arch, first, start, message):
+    text = f"@qd.func\ndef f0(x):\n    return {first}\n"
+    text += "".join(f"@qd.func\ndef f{i}(x):\n    return f{i - 1}(x)\n" for i in range(1, 120))
+    with pytest.raises(qd.QuadrantsSyntaxError, match=message):
+        load(f"{text}@qd.kernel\ndef k() -> qd.i32:\n    return f{start}(1)\n")["k"]()

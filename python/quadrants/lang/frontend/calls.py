@@ -310,8 +310,12 @@ def inline(w, node, func, owner):
             f'"{func.__name__}" must be called at the top level of a kernel, not inside a loop, `if` or `while`.'
         )
     if len(w.frames) > MAX_DEPTH:
+        if any(source is func.source for source, _ in w.frames):
+            raise QuadrantsSyntaxError(
+                f'"{func.__name__}" calls itself, directly or through others: inlined functions cannot be recursive.'
+            )
         raise QuadrantsSyntaxError(
-            f'"{func.__name__}" calls itself, directly or through others: inlined functions cannot be recursive.'
+            f'the call of "{func.__name__}" is nested deeper than {MAX_DEPTH} inlined functions.'
         )
     values = _bind(w, node, func, owner)
     tree = func.source.tree
