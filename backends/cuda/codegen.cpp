@@ -1,6 +1,6 @@
 // codegen.cpp: the way to code. PTX comes from the code generator, an object of its own that only a miss in the cache
-// opens. Cubins come from the driver's linker, which, unlike loading PTX, works side by side on any number of threads and
-// gives back what it made.
+// opens. Cubins come from the driver's linker, which, unlike loading PTX, works side by side on any number of threads
+// and gives back what it made.
 #include <dlfcn.h>
 
 #include "backends/cuda/cuda.hpp"
@@ -86,7 +86,8 @@ plugin::Artifact Instance::compile(const Call &call, const plugin::Request &r) {
   request.options = r.options.data(), request.n_options = r.options.count(), request.option_stride = r.options.stride();
   request.flags = r.flags;
   const QdbStr tail = r.options.integer("offline_cache", 1) ? QdbStr{} : plugin::str(nonce_line());
-  const QdbStatus status = code_generator().compile(call.host.table(), call.host.context(), &request, &tail, &out, call.slot);
+  const QdbStatus status =
+      code_generator().compile(call.host.table(), call.host.context(), &request, &tail, &out, call.slot);
   if (status < 0) {
     Failure failure(status, "the code generator failed");
     failure.reported = true;
@@ -97,7 +98,8 @@ plugin::Artifact Instance::compile(const Call &call, const plugin::Request &r) {
 
 plugin::Artifact Instance::finish(const Call &call, std::string_view, const QdbArtifact &artifact) {
   if (plugin::text(artifact.kind) != "ptx")
-    throw Failure(QDB_E_ARTIFACT, "expected an artifact of kind ptx, found " + std::string(plugin::text(artifact.kind)));
+    throw Failure(QDB_E_ARTIFACT,
+                  "expected an artifact of kind ptx, found " + std::string(plugin::text(artifact.kind)));
   auto objects = plugin::unpack_objects(plugin::view(artifact.bytes));
   const Primary &primary = primary_of(opened_.load(std::memory_order_relaxed));
   std::vector<std::string> cubins(objects.size() / 2);

@@ -24,8 +24,10 @@ typedef struct QdxCudaMeta {
   uint32_t version;   /* QDX_CUDA_CODEGEN_VERSION */
   uint32_t arg_words; /* of the argument block */
   uint32_t serial;    /* 1: one thread */
-  uint32_t block;     /* block size that the code is made for, a multiple of 32 */
+  uint32_t block;     /* block size that the code is made for, a multiple of 32: what was asked for, or at most this */
   uint32_t partials;  /* reductions: 0 or more */
+  uint32_t asked;     /* 1: the block size was asked for and is not made smaller */
+  uint32_t axes;      /* of the grid; 0: serial */
   uint32_t reserved;
 } QdxCudaMeta;
 
@@ -50,6 +52,6 @@ typedef const QdxCudaCodegen *(QDB_CALL *QdxCudaCodegenFn)(void);
 
 #ifdef __cplusplus
 }
-static_assert(sizeof(QdxCudaMeta) == 24 && sizeof(QdxCudaTarget) == 24, "codegen layout");
+static_assert(sizeof(QdxCudaMeta) == 32 && sizeof(QdxCudaTarget) == 24, "codegen layout");
 #endif
 #endif

@@ -1,5 +1,6 @@
-// codegen_main.cpp: the code generator object, libqd_cuda_codegen.so: units in, PTX out, LLVM inside and hidden. It knows
-// nothing of drivers and devices. Tasks compile side by side on the host's threads; each thread keeps one TargetMachine.
+// codegen_main.cpp: the code generator object, libqd_cuda_codegen.so: units in, PTX out, LLVM inside and hidden. It
+// knows nothing of drivers and devices. Tasks compile side by side on the host's threads; each thread keeps one
+// TargetMachine.
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
@@ -174,7 +175,8 @@ QdbStatus QDB_CALL compile(const QdbHost *host_table, void *host_ctx, const QdbC
       for (uint64_t k = begin; k < end; k++) {
         call.poll();
         const QdbTask &t = request.task(uint32_t(k));
-        const TaskCompile task{host, request, settings, plugin::text(*tail), plugin::text(t.name), plugin::text(t.symbol)};
+        const TaskCompile task{
+            host, request, settings, plugin::text(*tail), plugin::text(t.name), plugin::text(t.symbol)};
         texts[k] = task.run(t, metas[k]);
       }
     });

@@ -91,7 +91,7 @@ class Stream : public plugin::Object {
   void to_host(const Call &, char *to, CUdeviceptr from, uint64_t size);
   void prepare(Entry &);
   void launch_one(const QdbLaunch &);
-  void launch_large(Entry &, const QdbLaunch &, void **parameters, uint32_t blocks);
+  void launch_large(Entry &, const QdbLaunch &, void **parameters, uint32_t blocks, uint32_t block);
 
   Device &device_;
   CUstream stream_ = nullptr;

@@ -180,7 +180,8 @@ Device::Staging &Device::staging() {  // within a context, holding its mutex
   const Driver &d = driver();
   for (int k = 0; k < 2; k++) {
     void *p = nullptr;
-    if (!staging_.data[k]) QDX_CUDA(d, cuMemHostAlloc, &p, Staging::bytes, 0), staging_.data[k] = static_cast<char *>(p);
+    if (!staging_.data[k])
+      QDX_CUDA(d, cuMemHostAlloc, &p, Staging::bytes, 0), staging_.data[k] = static_cast<char *>(p);
     if (!staging_.done[k]) QDX_CUDA(d, cuEventCreate, &staging_.done[k], event_disable_timing);
   }
   return staging_;

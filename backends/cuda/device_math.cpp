@@ -1,5 +1,5 @@
-// device_math.cpp: see device_math.hpp. Without fast math an f32 function is the f64 one, rounded: the library's f32 ones
-// are off by up to four units in the last place, docs/accuracy.md promises one.
+// device_math.cpp: see device_math.hpp. Without fast math an f32 function is the f64 one, rounded: the library's f32
+// ones are off by up to four units in the last place, docs/accuracy.md promises one.
 #include "backends/cuda/device_math.hpp"
 
 #include <llvm/Bitcode/BitcodeReader.h>
@@ -17,13 +17,19 @@ namespace {
 using view::Op;
 namespace in = llvm::Intrinsic;
 
-const char *name_of(Op op, bool f64) {
-  switch (op) {
-#define MATH(name, operands, nv, clc) \
-  case Op::name: return f64 ? "qd_" #name "_f64" : "qd_" #name "_f32";
+struct Row {
+  Op op;
+  const char *f32, *f64;
+};
+constexpr Row rows[] = {
+#define MATH(name, operands, nv, clc) {Op::name, "qd_" #name "_f32", "qd_" #name "_f64"},
 #include "backends/cuda/math.def"
-    default: return nullptr;
-  }
+};
+
+const char *name_of(Op op, bool f64) {
+  for (const Row &r : rows)
+    if (r.op == op) return f64 ? r.f64 : r.f32;
+  return nullptr;
 }
 
 llvm::Value *library_call(llvm::IRBuilder<> &b, Op op, llvm::Value *x, llvm::Value *y) {

@@ -24,7 +24,7 @@ void *open_library(std::string &tried) {
   const char *given = std::getenv("QD_CUDA_DRIVER");
   const char *const usual[] = {"libcuda.so.1", "libcuda.so"};
   const char *const only[] = {given, given};
-  for (const char *name : given && *given ? only : usual) {
+  for (const char *name : given &&*given ? only : usual) {
     if (void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
     const char *why = dlerror();
     tried += (tried.empty() ? "" : "; ") + std::string(why ? why : name);
@@ -40,14 +40,23 @@ std::string text_of(const Driver &d, CUresult r) {
   return std::string(name ? name : "error") + " (" + std::to_string(r) + (text ? std::string(", ") + text : "") + ")";
 }
 
-const char *hint_of(CUresult r) {
-  switch (r) {
-#define ERROR(code, name, status, text) \
-  case code: return text;
+struct Answer {
+  CUresult code;
+  QdbStatus status;
+  const char *text;
+};
+constexpr Answer answers[] = {
+#define ERROR(code, name, status, text) {code, QDB_E_##status, text},
 #include "backends/cuda/errors.def"
-    default: return "unexpected";
-  }
+};
+
+const Answer &answer_of(CUresult r) {
+  static constexpr Answer unexpected{0, QDB_E_INTERNAL, "unexpected"};
+  for (const Answer &a : answers)
+    if (a.code == r) return a;
+  return unexpected;
 }
+const char *hint_of(CUresult r) { return answer_of(r).text; }
 
 std::unique_ptr<Opened> open_driver() {
   auto o = std::make_unique<Opened>();
@@ -58,17 +67,20 @@ std::unique_ptr<Opened> open_driver() {
   std::string tried;
   void *library = open_library(tried);
   if (!library)
-    return refuse(QDB_E_NO_DRIVER, "the NVIDIA driver is not installed (" + tried + "): install the driver of your GPU");
+    return refuse(QDB_E_NO_DRIVER,
+                  "the NVIDIA driver is not installed (" + tried + "): install the driver of your GPU");
   std::string missing;
-#define FN(need, name, symbol, parameters)                                                \
+#define FN(need, name, symbol, parameters)                                          \
   o->table.name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol)); \
   if (!o->table.name && std::string_view(#need) == "must" && missing.empty()) missing = symbol;
 #include "backends/cuda/driver.def"
   if (!missing.empty())
     return refuse(QDB_E_OLD_DRIVER, "the NVIDIA driver lacks " + missing + ": install driver 470 (CUDA 11.4) or newer");
   if (const CUresult r = o->table.cuInit(0))
-    return refuse(status_of(r), std::string("the NVIDIA driver does not start: ") + hint_of(r) + "; cuInit answered " +
-                                    text_of(o->table, r), r);
+    return refuse(
+        status_of(r),
+        std::string("the NVIDIA driver does not start: ") + hint_of(r) + "; cuInit answered " + text_of(o->table, r),
+        r);
   if (const CUresult r = o->table.cuDriverGetVersion(&o->table.version))
     return refuse(status_of(r), "cuDriverGetVersion answered " + text_of(o->table, r), r);
   const int v = o->table.version;
@@ -80,14 +92,7 @@ std::unique_ptr<Opened> open_driver() {
 
 }  // namespace
 
-QdbStatus status_of(CUresult r) {
-  switch (r) {
-#define ERROR(code, name, status, text) \
-  case code: return QDB_E_##status;
-#include "backends/cuda/errors.def"
-    default: return QDB_E_INTERNAL;
-  }
-}
+QdbStatus status_of(CUresult r) { return answer_of(r).status; }
 
 void fail(const Driver &d, CUresult r, const std::string &what, std::string where) {
   Failure f(status_of(r), std::string(hint_of(r)) + "; " + what + " answered " + text_of(d, r), std::move(where));

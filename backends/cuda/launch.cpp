@@ -1,6 +1,6 @@
 // launch.cpp: streams and launches. A launch is one call of the driver: the argument block is the kernel's first
-// parameter, copied by the driver, so nothing is allocated and nothing has to be kept. Grids are no larger than what the
-// device runs at once, times a few: threads walk on by grid strides.
+// parameter, copied by the driver, so nothing is allocated and nothing has to be kept. Grids are no larger than what
+// the device runs at once, times a few: threads walk on by grid strides.
 #include <algorithm>
 #include <climits>
 
@@ -9,8 +9,11 @@
 namespace qd::cuda {
 namespace {
 
-// Blocks per place on the device. Reductions want few long-lived threads, everything else the balance of many.
-constexpr uint32_t waves = 32;
+constexpr uint32_t smallest_block = 64;
+
+// Blocks per place on the device (measured on an H200). Reductions and grids of several axes want few long-lived
+// threads, because each of them begins with shuffles or divisions; everything else the balance of many.
+uint32_t waves(const QdxCudaMeta &m) { return m.partials ? 1 : m.axes > 1 ? 2 : 32; }
 
 }  // namespace
 
@@ -49,17 +52,17 @@ void Stream::prepare(Entry &e) {
   if (const CUresult r = d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, int(e.block), 0))
     fail(d, r, "cuOccupancyMaxActiveBlocksPerMultiprocessor", e.symbol);
   const uint64_t places = uint64_t(std::max(blocks, 1)) * p.multiprocessors;
-  e.most_blocks = uint32_t(std::min<uint64_t>(places * (e.meta.partials ? 1 : waves), INT_MAX));
+  e.most_blocks = uint32_t(std::min<uint64_t>(places * waves(e.meta), INT_MAX));
   e.function.store(f, std::memory_order_release);
 }
 
 // An argument block too large for a parameter: it travels through memory.
-void Stream::launch_large(Entry &e, const QdbLaunch &l, void **parameters, uint32_t blocks) {
+void Stream::launch_large(Entry &e, const QdbLaunch &l, void **parameters, uint32_t blocks, uint32_t size) {
   const Driver &d = device_.driver();
   CUdeviceptr block = device_.allocate(l.arg_bytes);
   parameters[0] = &block;
   CUresult r = d.cuMemcpyHtoDAsync(block, l.args, l.arg_bytes, stream_);
-  if (!r) r = d.cuLaunchKernel(e.function.load(), blocks, 1, 1, e.block, 1, 1, 0, stream_, parameters, nullptr);
+  if (!r) r = d.cuLaunchKernel(e.function.load(), blocks, 1, 1, size, 1, 1, 0, stream_, parameters, nullptr);
   device_.release(block);
   if (r) fail(d, r, "cuLaunchKernel", e.symbol);
 }
@@ -67,22 +70,30 @@ void Stream::launch_large(Entry &e, const QdbLaunch &l, void **parameters, uint3
 void Stream::launch_one(const QdbLaunch &l) {
   Entry &e = *reinterpret_cast<Entry *>(l.entry);
   if (l.arg_bytes < 8ull * e.meta.arg_words)
-    throw plugin::Failure(QDB_E_INVALID, "launch: expected " + std::to_string(8 * e.meta.arg_words) +
-                                             " bytes of arguments, found " + std::to_string(l.arg_bytes), e.symbol);
+    throw plugin::Failure(QDB_E_INVALID,
+                          "launch: expected " + std::to_string(8 * e.meta.arg_words) + " bytes of arguments, found " +
+                              std::to_string(l.arg_bytes),
+                          e.symbol);
   int64_t begin = l.begin, end = l.end, check = l.flags & QDB_LAUNCH_REPORTS ? 1 : 0;
   const bool unknown = (l.flags & QDB_LAUNCH_RANGE_UNKNOWN) && !e.meta.serial;
   if (unknown) begin = 0, end = INT64_MIN;
   else if (begin >= end && !(l.flags & QDB_LAUNCH_RANGE_UNKNOWN)) return;
   if (!e.function.load(std::memory_order_acquire)) prepare(e);
-  uint32_t blocks = 1;
+  uint32_t blocks = 1, block = e.block;
   if (!e.meta.serial) {
     blocks = e.most_blocks;
-    if (!unknown) blocks = uint32_t(std::min<uint64_t>((uint64_t(end) - uint64_t(begin) + e.block - 1) / e.block, blocks));
+    if (!unknown) {
+      const uint64_t n = uint64_t(end) - uint64_t(begin);
+      // Few positions: smaller blocks, so that every multiprocessor has some.
+      while (!e.meta.asked && block > smallest_block && n < uint64_t(block) * 2 * device_.primary().multiprocessors)
+        block /= 2;
+      blocks = uint32_t(std::min<uint64_t>((n + block - 1) / block, blocks));
+    }
   }
   void *parameters[] = {const_cast<void *>(l.args), &begin, &end, &check};
-  if (e.meta.arg_words > QDX_CUDA_MAX_BLOCK) return launch_large(e, l, parameters, blocks);
+  if (e.meta.arg_words > QDX_CUDA_MAX_BLOCK) return launch_large(e, l, parameters, blocks, block);
   const Driver &d = device_.driver();
-  const CUresult r = d.cuLaunchKernel(e.function.load(std::memory_order_relaxed), blocks, 1, 1, e.block, 1, 1, 0, stream_,
+  const CUresult r = d.cuLaunchKernel(e.function.load(std::memory_order_relaxed), blocks, 1, 1, block, 1, 1, 0, stream_,
                                       parameters, nullptr);
   if (r) [[unlikely]]
     fail(d, r, "cuLaunchKernel", e.symbol);

@@ -1,6 +1,6 @@
 // make_device_math.cpp: a program of the build. Takes a library of bitcode (libdevice or libclc) and writes, for every
-// function of math.def and both precisions, a small module with that function and what it calls, named qd_<op>_<type>, as
-// bytes in a C++ source. So a task links what it uses, and parses nothing else.
+// function of math.def and both precisions, a small module with that function and what it calls, named qd_<op>_<type>,
+// as bytes in a C++ source. So a task links what it uses, and parses nothing else.
 //
 //   make_device_math nv|clc LIBRARY.bc OUT.cpp
 #include <llvm/Bitcode/BitcodeReader.h>
@@ -116,15 +116,16 @@ int main(int argc, char **argv) {
   const auto write = [&](const std::string &name, const std::string &as) {
     const auto bytes = extract(**library, name, as);
     std::fprintf(out, "alignas(8) static const unsigned char %s[] = {", as.c_str());
-    for (size_t k = 0; k < bytes.size(); k++) std::fprintf(out, "%s%u,", k % 32 ? "" : "\n", unsigned(uint8_t(bytes[k])));
+    for (size_t k = 0; k < bytes.size(); k++)
+      std::fprintf(out, "%s%u,", k % 32 ? "" : "\n", unsigned(uint8_t(bytes[k])));
     std::fprintf(out, "};\n");
   };
-#define MATH(op, operands, nv_name, clc_name)                                            \
+#define MATH(op, operands, nv_name, clc_name)                                    \
   write(library_name(nv, nv_name, clc_name, operands, false), "qd_" #op "_f32"); \
   write(library_name(nv, nv_name, clc_name, operands, true), "qd_" #op "_f64");
 #include "backends/cuda/math.def"
   std::fprintf(out, "const DeviceFunction device_functions[] = {\n");
-#define MATH(op, operands, nv_name, clc_name)                                                    \
+#define MATH(op, operands, nv_name, clc_name)                                            \
   std::fprintf(out, "  {\"qd_" #op "_f32\", qd_" #op "_f32, sizeof qd_" #op "_f32},\n"); \
   std::fprintf(out, "  {\"qd_" #op "_f64\", qd_" #op "_f64, sizeof qd_" #op "_f64},\n");
 #include "backends/cuda/math.def"

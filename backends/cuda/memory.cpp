@@ -1,5 +1,6 @@
 // memory.cpp: allocations, copies, fills. Pageable host memory goes through two pinned buffers: while the device copies
-// one, the host fills or empties the other, on several threads where there is much of it. Small copies are the driver's.
+// one, the host fills or empties the other, on several threads where there is much of it. Small copies are the
+// driver's.
 #include <cstring>
 
 #include "backends/cuda/cuda.hpp"
@@ -107,8 +108,7 @@ void Stream::copy(const Call &call, const QdbCopy &c) {
 void Stream::fill(const Call &, const QdbFill &f) {
   const uint32_t w = f.pattern_bytes;
   if ((w != 1 && w != 2 && w != 4 && w != 8) || f.size % w)
-    throw Failure(QDB_E_INVALID,
-                  "fill: " + std::to_string(f.size) + " bytes with a pattern of " + std::to_string(w));
+    throw Failure(QDB_E_INVALID, "fill: " + std::to_string(f.size) + " bytes with a pattern of " + std::to_string(w));
   if (!f.size) return;
   const Driver &d = device_.driver();
   const Current current(d, device_.primary().context);

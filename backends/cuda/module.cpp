@@ -1,5 +1,5 @@
-// module.cpp: artifacts to entries. An artifact packs two objects a task: its code and its description. Each task's code
-// is a module of the driver; a kernel is composed of them by name, so editing one task loads one module.
+// module.cpp: artifacts to entries. An artifact packs two objects a task: its code and its description. Each task's
+// code is a module of the driver; a kernel is composed of them by name, so editing one task loads one module.
 #include "backends/cuda/cuda.hpp"
 
 namespace qd::cuda {
@@ -36,7 +36,8 @@ Module::Module(Device &device, const plugin::Loadable &artifacts) {
     const auto objects = plugin::unpack_objects(plugin::view(artifacts[i].bytes));
     for (size_t k = 0; k + 1 < objects.size(); k += 2) {
       const auto &code = objects[k], &meta = objects[k + 1];
-      if (meta.symbol != std::string(code.symbol) + ".meta" || meta.bytes.size() != sizeof(QdxCudaMeta) || code.bytes.empty())
+      if (meta.symbol != std::string(code.symbol) + ".meta" || meta.bytes.size() != sizeof(QdxCudaMeta) ||
+          code.bytes.empty())
         throw Failure(QDB_E_ARTIFACT, "damaged artifact: task " + std::string(code.symbol) + " has no description");
       Entry &e = entries_[std::string(code.symbol)];
       std::memcpy(&e.meta, meta.bytes.data(), sizeof e.meta);

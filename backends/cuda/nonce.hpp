@@ -1,6 +1,7 @@
-// nonce.hpp: the comment that keeps the driver's own cache from serving code of an earlier process (offline_cache=False).
-// That cache lies in ~/.nv/ComputeCache, is keyed by the text of the PTX, and its off switch is read only when the driver
-// starts. One line, the same for the whole process, so that equal PTX still shares its result within it.
+// nonce.hpp: the comment that keeps the driver's own cache from serving code of an earlier process
+// (offline_cache=False). That cache lies in ~/.nv/ComputeCache, is keyed by the text of the PTX, and its off switch is
+// read only when the driver starts. One line, the same for the whole process, so that equal PTX still shares its result
+// within it.
 #pragma once
 #include <string>
 

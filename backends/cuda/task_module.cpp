@@ -54,9 +54,11 @@ llvm_emitter::TargetHooks hooks() {
 }
 
 // wire.h, report buffer. Space is reserved by an atomic add, so any number of threads may append at once. Offsets:
-// failed 0, dropped 4, used 8, capacity 16 in the header of 24; task 0, site 4, iteration 8, n 16, reserved 20 in a record.
+// failed 0, dropped 4, used 8, capacity 16 in the header of 24; task 0, site 4, iteration 8, n 16, reserved 20 in a
+// record.
 const char *const report_text = R"(
-define internal void @qd_cuda_report(ptr addrspace(1) %report, i64 %ordinal, i32 %site, i32 %failure, i64 %iteration, i32 %n, ptr %values) noinline cold nounwind {
+define internal void @qd_cuda_report(ptr addrspace(1) %report, i64 %ordinal, i32 %site, i32 %failure,
+                                     i64 %iteration, i32 %n, ptr %values) noinline cold nounwind {
 entry:
   %none = icmp eq ptr addrspace(1) %report, null
   br i1 %none, label %exit, label %there
@@ -139,6 +141,8 @@ QdxCudaMeta build_module(llvm::Module &m, const view::View &unit, llvm::StringRe
   meta.partials = uint32_t(info.partials.size());
   const uint32_t asked = unit.parallel() ? unit.parallel()->block : 0;
   meta.block = asked ? std::min((asked + warp - 1) / warp * warp, most_threads) : usual_block;
+  meta.asked = asked != 0;
+  meta.axes = unit.parallel() ? unit.parallel()->axes : 0;
   llvm::Function *f = m.getFunction(symbol);
   f->setCallingConv(llvm::CallingConv::PTX_Kernel);
   f->addFnAttr("nvvm.maxntid", std::to_string(info.serial ? 1 : meta.block));
@@ -158,10 +162,12 @@ void inline_calls(llvm::Module &m) {
   for (bool again = true; again;) {
     again = false;
     for (auto &callee : m) {
-      if (callee.isDeclaration() || !callee.hasInternalLinkage() || callee.hasFnAttribute(llvm::Attribute::NoInline)) continue;
+      if (callee.isDeclaration() || !callee.hasInternalLinkage() || callee.hasFnAttribute(llvm::Attribute::NoInline))
+        continue;
       std::vector<llvm::CallBase *> calls;
       for (llvm::User *u : callee.users())
-        if (auto *c = llvm::dyn_cast<llvm::CallBase>(u); c && c->getCalledFunction() == &callee && c->getFunction() != &callee)
+        if (auto *c = llvm::dyn_cast<llvm::CallBase>(u);
+            c && c->getCalledFunction() == &callee && c->getFunction() != &callee)
           calls.push_back(c);
       const size_t size = size_of(callee);
       if (calls.empty() || (calls.size() > 1 && size > small && grown > most_growth)) continue;

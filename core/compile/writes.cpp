@@ -1,4 +1,5 @@
-// writes.cpp: see writes.hpp. Asked by callers whose arrays are not the device's, once a kernel, and not by anybody else.
+// writes.cpp: see writes.hpp. Asked by callers whose arrays are not the device's, once a kernel, and not by anybody
+// else.
 #include "core/compile/writes.hpp"
 
 #include "qd/ir_view.hpp"

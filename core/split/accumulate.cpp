@@ -98,8 +98,7 @@ class Scan {
 
   // The variable's value, or that cast to another type.
   bool holds_cast(Val home, Val index, Val value) const {
-    return holds(home, index, value) ||
-           (code_[value].op == Op::cast && holds(home, index, code_[value].arg[0]));
+    return holds(home, index, value) || (code_[value].op == Op::cast && holds(home, index, code_[value].arg[0]));
   }
 
   void pair(Val set, Val home, Val index, Val value) {

@@ -1,6 +1,6 @@
 // staging.cpp: see staging.hpp. Arrays are joined into spans of host memory first, so that a view and its base are one
-// piece on the device. A kernel may write a part of an array, so what it writes is copied in as well. The memory is kept
-// for the next call; two calls at once have their own.
+// piece on the device. A kernel may write a part of an array, so what it writes is copied in as well. The memory is
+// kept for the next call; two calls at once have their own.
 #include "staging.hpp"
 
 #include <algorithm>

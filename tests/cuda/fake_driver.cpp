@@ -1,6 +1,6 @@
-// fake_driver.cpp: a library that stands in for libcuda.so.1 in tests. It has every function of driver.def, keeps device
-// memory on the host, runs nothing, records each call with its arguments, and fails call number n with any code. With
-// QD_FAKE_PTXAS (path of ptxas) its linker assembles PTX for real, so that code is checked without a GPU.
+// fake_driver.cpp: a library that stands in for libcuda.so.1 in tests. It has every function of driver.def, keeps
+// device memory on the host, runs nothing, records each call with its arguments, and fails call number n with any code.
+// With QD_FAKE_PTXAS (path of ptxas) its linker assembles PTX for real, so that code is checked without a GPU.
 #include "tests/cuda/fake_driver.hpp"
 
 #include <sys/wait.h>
@@ -91,7 +91,8 @@ CUresult assemble(Linker &l) {
   const std::string in = name, out = in + ".cubin", said = in + ".log";
   const bool written = write(file, l.ptx.data(), l.ptx.size()) == ssize_t(l.ptx.size());
   close(file);
-  const std::string command = std::string(ptxas) + " -arch=sm_" + std::to_string(state().sm) + " " + in + " -o " + out + " >" + said + " 2>&1";
+  const std::string command =
+      std::string(ptxas) + " -arch=sm_" + std::to_string(state().sm) + " " + in + " -o " + out + " >" + said + " 2>&1";
   const int status = written ? std::system(command.c_str()) : -1;
   const auto read = [](const std::string &path) {
     std::ifstream f(path, std::ios::binary);
@@ -149,12 +150,14 @@ FAKE CUresult cuGetErrorName(CUresult, const char **t) { return *t = "FAKE_ERROR
 FAKE CUresult cuGetErrorString(CUresult, const char **t) { return *t = "as the test ordered", 0; }
 FAKE CUresult cuDeviceGetCount(int *n) { return *n = state().devices, record("cuDeviceGetCount"); }
 FAKE CUresult cuDeviceGet(CUdevice *d, int n) { return *d = n, record("cuDeviceGet"); }
-FAKE CUresult cuDeviceGetName(char *name, int size, CUdevice) { return std::snprintf(name, size_t(size), "Fake GPU"), 0; }
+FAKE CUresult cuDeviceGetName(char *name, int size, CUdevice) {
+  return std::snprintf(name, size_t(size), "Fake GPU"), 0;
+}
 FAKE CUresult cuDeviceGetAttribute(int *v, int what, CUdevice) {
-  *v = what == attribute_cc_major     ? state().sm / 10
-       : what == attribute_cc_minor   ? state().sm % 10
-       : what == attribute_sm_count   ? 4
-       : what == attribute_max_block  ? 1024
+  *v = what == attribute_cc_major       ? state().sm / 10
+       : what == attribute_cc_minor     ? state().sm % 10
+       : what == attribute_sm_count     ? 4
+       : what == attribute_max_block    ? 1024
        : what == attribute_memory_pools ? 1
                                         : 0;
   return record("cuDeviceGetAttribute");
@@ -254,16 +257,24 @@ FAKE CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstrea
 FAKE CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream) {
   return move("cuMemcpyDtoDAsync", pointer(to), pointer(from), n);
 }
-FAKE CUresult cuMemsetD8Async(CUdeviceptr p, unsigned char v, size_t n, CUstream) { return set("cuMemsetD8Async", p, v, n); }
-FAKE CUresult cuMemsetD16Async(CUdeviceptr p, unsigned short v, size_t n, CUstream) { return set("cuMemsetD16Async", p, v, n); }
-FAKE CUresult cuMemsetD32Async(CUdeviceptr p, unsigned v, size_t n, CUstream) { return set("cuMemsetD32Async", p, v, n); }
+FAKE CUresult cuMemsetD8Async(CUdeviceptr p, unsigned char v, size_t n, CUstream) {
+  return set("cuMemsetD8Async", p, v, n);
+}
+FAKE CUresult cuMemsetD16Async(CUdeviceptr p, unsigned short v, size_t n, CUstream) {
+  return set("cuMemsetD16Async", p, v, n);
+}
+FAKE CUresult cuMemsetD32Async(CUdeviceptr p, unsigned v, size_t n, CUstream) {
+  return set("cuMemsetD32Async", p, v, n);
+}
 FAKE CUresult cuStreamCreate(CUstream *s, unsigned) {
   return *s = reinterpret_cast<CUstream>(&a_stream), record("cuStreamCreate");
 }
 FAKE CUresult cuStreamDestroy_v2(CUstream) { return record("cuStreamDestroy"); }
 FAKE CUresult cuStreamSynchronize(CUstream) { return record("cuStreamSynchronize"); }
 FAKE CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return record("cuStreamWaitEvent"); }
-FAKE CUresult cuEventCreate(CUevent *e, unsigned) { return *e = reinterpret_cast<CUevent>(&a_stream), record("cuEventCreate"); }
+FAKE CUresult cuEventCreate(CUevent *e, unsigned) {
+  return *e = reinterpret_cast<CUevent>(&a_stream), record("cuEventCreate");
+}
 FAKE CUresult cuEventDestroy_v2(CUevent) { return record("cuEventDestroy"); }
 FAKE CUresult cuEventRecord(CUevent, CUstream) { return record("cuEventRecord"); }
 FAKE CUresult cuEventSynchronize(CUevent) { return record("cuEventSynchronize"); }
@@ -275,7 +286,8 @@ FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz
   FakeLaunch l{};
   std::snprintf(l.name, sizeof l.name, "%s", name.c_str());
   l.grid = gx, l.block = bx;
-  std::memcpy(&l.begin, parameters[1], 8), std::memcpy(&l.end, parameters[2], 8), std::memcpy(&l.check, parameters[3], 8);
+  std::memcpy(&l.begin, parameters[1], 8), std::memcpy(&l.end, parameters[2], 8),
+      std::memcpy(&l.check, parameters[3], 8);
   if (state().words) std::memcpy(l.words, parameters[0], 8 * std::min<uint64_t>(state().words, fake_words));
   const std::lock_guard lock(state().mutex);
   state().launches.push_back(l);

@@ -13,15 +13,15 @@ struct FakeLaunch {
 };
 
 struct FakeDriver {
-  int (*count)(const char *name);                              // calls of a function since reset()
-  const char *(*calls)();                                      // one line a call
-  void (*reset)();                                             // forgets calls, launches and ordered failures
-  void (*fail)(const char *name, int after, int code);         // the call after that many good ones; "": of any function
+  int (*count)(const char *name);                       // calls of a function since reset()
+  const char *(*calls)();                               // one line a call
+  void (*reset)();                                      // forgets calls, launches and ordered failures
+  void (*fail)(const char *name, int after, int code);  // the call after that many good ones; "": of any function
   void (*be)(int sm, int version, int devices);
   void (*record_words)(uint64_t n);
   size_t (*launches)();
   const FakeLaunch *(*launch)(size_t k);
-  uint64_t (*live)();                                          // allocations of device memory
+  uint64_t (*live)();  // allocations of device memory
   const char *(*last_ptx)();
 };
 

@@ -43,7 +43,8 @@ struct Cuda : Backend {
   // The portable artifact of tasks named t0, t1, ...
   QdbStatus compile(const std::vector<std::string> &texts, const OptionList &options, std::string &artifact) {
     std::vector<std::string> units, names;
-    for (const auto &text : texts) units.push_back(ir::to_wire(ir::parse(text))), names.push_back("t" + std::to_string(names.size()));
+    for (const auto &text : texts)
+      units.push_back(ir::to_wire(ir::parse(text))), names.push_back("t" + std::to_string(names.size()));
     std::vector<QdbTask> tasks;
     for (size_t k = 0; k < units.size(); k++)
       tasks.push_back({{units[k].data(), units[k].size()}, str(names[k]), str(names[k])});

@@ -86,8 +86,8 @@ TEST(CudaPlugin, launches_in_order_with_geometry_and_arguments) {
   ASSERT_EQ(fake().launches(), 3u);
   const FakeLaunch &a = *fake().launch(0), &b = *fake().launch(1), &s = *fake().launch(2);
   EXPECT_STREQ(a.name, "t0");
-  EXPECT_EQ(a.block, 256u);
-  EXPECT_EQ(a.grid, 20u);  // 5000 positions
+  EXPECT_EQ(a.block, 256u);  // 5000 positions: each of four multiprocessors has more than two blocks
+  EXPECT_EQ(a.grid, 20u);
   EXPECT_EQ(a.begin, 0);
   EXPECT_EQ(a.end, 5000);
   EXPECT_EQ(a.check, 0);
@@ -165,7 +165,8 @@ TEST(CudaPlugin, memory_is_zeroed_copied_and_filled) {
     ASSERT_EQ(c.t->fill(c.stream, &f, sizeof f, 1, &c.err), QDB_OK);
     const QdbCopy part{nullptr, address(back), m, 0, 1024};
     ASSERT_EQ(c.t->copy(c.stream, &part, sizeof part, 1, &c.err), QDB_OK);
-    for (uint64_t k = 16; k < 1016; k++) ASSERT_EQ(uint8_t(back[k]), uint8_t(pattern >> 8 * ((k - 16) % width))) << width << " " << k;
+    for (uint64_t k = 16; k < 1016; k++)
+      ASSERT_EQ(uint8_t(back[k]), uint8_t(pattern >> 8 * ((k - 16) % width))) << width << " " << k;
     EXPECT_EQ(back[1016], host[1016]);
   }
   c.t->mem_free(m);

@@ -1,6 +1,6 @@
 // run_test.cpp: see run_test.hpp.
-#include "qd/ir_view.hpp"
 #include "tests/ir/run_test.hpp"
+#include "qd/ir_view.hpp"
 
 #include <algorithm>
 #include <cstring>

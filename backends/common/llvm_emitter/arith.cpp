@@ -222,9 +222,9 @@ llvm::Value *Emit::quotient(llvm::Value *x, llvm::Value *y) {
   return b.CreateFDiv(x, y);
 }
 
-// With fast math LLVM makes products of a constant exponent that is whole. Large ones stay calls, for each product adds to the
-// error; and so do halves like -1.5, which LLVM takes apart into x^-2 * sqrt(x): not a number at 0. No reciprocals, for the
-// estimate of one is not a number where it should be infinite.
+// With fast math LLVM makes products of a constant exponent that is whole. Large ones stay calls, for each product adds
+// to the error; and so do halves like -1.5, which LLVM takes apart into x^-2 * sqrt(x): not a number at 0. No
+// reciprocals, for the estimate of one is not a number where it should be infinite.
 llvm::Value *Emit::power(llvm::Value *x, llvm::Value *y) {
   llvm::IRBuilder<>::FastMathFlagGuard guard(b);
   llvm::FastMathFlags flags = fast;

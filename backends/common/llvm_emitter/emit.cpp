@@ -64,8 +64,9 @@ llvm::Value *Emit::buffer(uint32_t p) {
 }
 
 // The 64-bit form of an index: sums, differences and products of narrower integers are taken as mathematical integers,
-// which docs/ir.md allows for indices, so that the strides of a loop are plain to see. Threads of a grid see no strides,
-// and their 64-bit arithmetic takes several instructions: there the sum is taken as it stands and extended once.
+// which docs/ir.md allows for indices, so that the strides of a loop are plain to see. Threads of a grid see no
+// strides, and their 64-bit arithmetic takes several instructions: there the sum is taken as it stands and extended
+// once.
 llvm::Value *Emit::wide(uint32_t r, int depth) {
   if (wide_of[r]) return wide_of[r];
   llvm::Value *v = value[r], *w = nullptr;

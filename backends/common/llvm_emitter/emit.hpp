@@ -121,12 +121,13 @@ struct Emit {
   void call(uint32_t i);
   void loop_metadata(llvm::Instruction *latch, bool parallel);
   void parallel(uint32_t i);
-  template <class F>
-  void point_loop(const view::Parallel &, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position);
+  template <class F, class G>
+  void point_loop(const view::Parallel &, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position, G advance);
   void answer_questions(llvm::ArrayRef<llvm::Value *> extent, llvm::Value *begin, llvm::Value *end);
   void rows(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
             llvm::Value *begin, llvm::Value *end, llvm::Value *last);
   void skip_after_failure();
+  void take_apart(llvm::Value *position, llvm::ArrayRef<llvm::Value *> extent, llvm::MutableArrayRef<llvm::Value *> at);
   void grid_loop(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
                  llvm::Value *begin, llvm::Value *end);
 };

@@ -33,11 +33,11 @@ struct GridHooks {
 
 struct TargetHooks {
   Mapping mapping = Mapping::range;
-  unsigned global_space = 0;     // address space of buffers
-  unsigned args_space = 0;       // of the argument block
-  uint32_t max_partials = 0;     // reductions kept in registers per call or thread; 0: atomics only
+  unsigned global_space = 0;      // address space of buffers
+  unsigned args_space = 0;        // of the argument block
+  uint32_t max_partials = 0;      // reductions kept in registers per call or thread; 0: atomics only
   const char *atomic_scope = "";  // LLVM's name of the scope that atomics are seen in; empty: the system
-  bool divide_in_float = false;  // 32-bit division through f64: vector units have no integer division
+  bool divide_in_float = false;   // 32-bit division through f64: vector units have no integer division
   // void (ptr args, i32 site, i32 failure, i64 iteration, i32 n, ptr values); on a grid the first one is two:
   // ptr report buffer, i64 task ordinal.
   const char *report_symbol = "qd_report";

@@ -1,5 +1,5 @@
-// grid.cpp: a parallel on a GPU. Every thread walks the grid from its own position in steps of the number of threads, so
-// any launch geometry gives the same result. Reductions are gathered by thread, then by warp, then by block; a block
+// grid.cpp: a parallel on a GPU. Every thread walks the grid from its own position in steps of the number of threads,
+// so any launch geometry gives the same result. Reductions are gathered by thread, then by warp, then by block; a block
 // leaves one atomic update.
 #include <llvm/IR/Intrinsics.h>
 
@@ -25,6 +25,18 @@ void Emit::skip_after_failure() {
   b.SetInsertPoint(run);
 }
 
+// The parts of a position or step, last axis fastest; the first part takes what is left.
+void Emit::take_apart(llvm::Value *position, llvm::ArrayRef<llvm::Value *> extent,
+                      llvm::MutableArrayRef<llvm::Value *> at) {
+  for (size_t k = extent.size(); k-- > 1;) {
+    llvm::Value *size = b.CreateBinaryIntrinsic(in::umax, extent[k], i64(1));
+    llvm::Value *q = b.CreateUDiv(position, size);
+    at[k] = b.CreateSub(position, b.CreateMul(q, size));
+    position = q;
+  }
+  at[0] = position;
+}
+
 void Emit::grid_loop(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
                      llvm::Value *begin, llvm::Value *end) {
   const GridHooks &g = hooks.grid;
@@ -38,17 +50,40 @@ void Emit::grid_loop(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low,
   llvm::Value *mine = b.CreateNUWAdd(b.CreateNUWMul(b.CreateZExt(g.block_index(b), i64t), block),
                                      b.CreateZExt(g.thread_index(b), i64t));
   llvm::Value *step = b.CreateNUWMul(b.CreateZExt(g.block_count(b), i64t), block);
-  point_loop(p, b.CreateNSWAdd(begin, mine), end, step, [&](llvm::Value *position) {
-    llvm::Value *rest = position;
-    for (uint32_t k = p.axes; k-- > 1;) {
-      llvm::Value *size = b.CreateBinaryIntrinsic(in::umax, extent[k], i64(1));
-      llvm::Value *q = b.CreateUDiv(rest, size);
-      axis64[k] = b.CreateNSWAdd(b.CreateSub(rest, b.CreateMul(q, size)), low[k]);
-      rest = q;
-    }
-    axis64[0] = b.CreateNSWAdd(rest, low[0]);
-    return position;
-  });
+  llvm::Value *start = b.CreateNSWAdd(begin, mine);
+  if (p.axes == 1) {
+    point_loop(
+        p, start, end, step,
+        [&](llvm::Value *position) {
+          axis64[0] = b.CreateNSWAdd(position, low[0]);
+          return position;
+        },
+        [] {});
+    return;
+  }
+  // Divisions only here: from one position to the next a thread adds the step's parts and carries.
+  llvm::SmallVector<llvm::Value *> first(p.axes), stride(p.axes);
+  take_apart(start, extent, first);
+  take_apart(step, extent, stride);
+  llvm::SmallVector<llvm::PHINode *> at(p.axes);
+  auto *before = b.GetInsertBlock();
+  point_loop(
+      p, start, end, step,
+      [&](llvm::Value *position) {
+        for (uint32_t k = 0; k < p.axes; k++) at[k] = b.CreatePHI(i64t, 2), at[k]->addIncoming(first[k], before);
+        for (uint32_t k = 0; k < p.axes; k++) axis64[k] = b.CreateNSWAdd(at[k], low[k]);
+        return position;
+      },
+      [&] {
+        llvm::Value *carry = i64(0);
+        for (uint32_t k = p.axes; k-- > 1;) {
+          llvm::Value *next = b.CreateNSWAdd(b.CreateNSWAdd(at[k], stride[k]), carry);
+          llvm::Value *over = b.CreateICmpSGE(next, extent[k]);
+          at[k]->addIncoming(b.CreateSelect(over, b.CreateNSWSub(next, extent[k]), next), b.GetInsertBlock());
+          carry = b.CreateZExt(over, i64t);
+        }
+        at[0]->addIncoming(b.CreateNSWAdd(b.CreateNSWAdd(at[0], stride[0]), carry), b.GetInsertBlock());
+      });
 }
 
 namespace {
@@ -79,8 +114,7 @@ void Emit::reduce_block(size_t slot, llvm::Value *shared) {
   const GridHooks &g = hooks.grid;
   const Partial &what = analysis.slots()[slot].what;
   const auto gathered = [&](llvm::Value *v) {
-    for (unsigned distance = g.warp / 2; distance; distance /= 2)
-      v = gather(int(slot), v, shuffled(b, g, v, distance));
+    for (unsigned distance = g.warp / 2; distance; distance /= 2) v = gather(int(slot), v, shuffled(b, g, v, distance));
     return v;
   };
   const auto block = [&](const char *name) { return llvm::BasicBlock::Create(context, name, f); };
@@ -90,7 +124,8 @@ void Emit::reduce_block(size_t slot, llvm::Value *shared) {
   const auto place = [&](llvm::Value *k) { return b.CreateInBoundsGEP(b.getInt64Ty(), shared, k); };
 
   llvm::Value *v = gathered(b.CreateLoad(t, partial[slot]));
-  auto *leave = block("leave"), *left = block("left"), *last = block("last"), *add = block("add"), *done = block("done");
+  auto *leave = block("leave"), *left = block("left"), *last = block("last"), *add = block("add"),
+       *done = block("done");
   b.CreateCondBr(b.CreateICmpEQ(lane, b.getInt32(0)), leave, left);
   b.SetInsertPoint(leave);
   b.CreateAlignedStore(v, place(warp), llvm::Align(8));
@@ -113,9 +148,9 @@ void Emit::reduce_block(size_t slot, llvm::Value *shared) {
 void Emit::end_grid_partials() {
   if (partial.empty()) return;
   auto *places = llvm::ArrayType::get(b.getInt64Ty(), hooks.grid.warp);
-  auto *shared =
-      new llvm::GlobalVariable(module, places, false, llvm::GlobalValue::InternalLinkage, llvm::PoisonValue::get(places),
-                               "partials", nullptr, llvm::GlobalValue::NotThreadLocal, hooks.grid.shared_space);
+  auto *shared = new llvm::GlobalVariable(module, places, false, llvm::GlobalValue::InternalLinkage,
+                                          llvm::PoisonValue::get(places), "partials", nullptr,
+                                          llvm::GlobalValue::NotThreadLocal, hooks.grid.shared_space);
   shared->setAlignment(llvm::Align(8));
   for (size_t k = 0; k < partial.size(); k++) {
     if (k) hooks.grid.barrier(b);  // the places are used again

@@ -156,10 +156,10 @@ void Emit::atomic(uint32_t i) {
   const llvm::Align align(info(t).bytes);
   if (op == Op::atomic_cas) {
     llvm::Value *expected = to_memory(value[unit.operands_before(*fn, i)[0]]);
-    value[i] = from_memory(
-        b.CreateExtractValue(
-            b.CreateAtomicCmpXchg(where, expected, to_memory(v), align, relaxed, relaxed, atomic_scope), 0),
-        t);
+    value[i] =
+        from_memory(b.CreateExtractValue(
+                        b.CreateAtomicCmpXchg(where, expected, to_memory(v), align, relaxed, relaxed, atomic_scope), 0),
+                    t);
   } else {
     value[i] = atomic_update(op, t, where, v);
   }
@@ -276,13 +276,12 @@ void Emit::report(uint32_t i) {
     b.CreateStore(to_bits(value[given[k]]), b.CreateConstInBoundsGEP1_64(i64t, values, k));
   // On a grid the argument block may be a parameter, whose address had better not be taken.
   llvm::SmallVector<llvm::Value *> passed{args};
-  if (on_grid())
-    passed = {arg_word(QD_ARG_REPORT, b.getPtrTy(hooks.global_space)), arg_word(QD_ARG_ORDINAL, i64t)};
-  passed.append({b.getInt32(at(i).a), b.getInt32(at(i).b), iteration ? iteration : i64(0), b.getInt32(given.count), values});
+  if (on_grid()) passed = {arg_word(QD_ARG_REPORT, b.getPtrTy(hooks.global_space)), arg_word(QD_ARG_ORDINAL, i64t)};
+  passed.append(
+      {b.getInt32(at(i).a), b.getInt32(at(i).b), iteration ? iteration : i64(0), b.getInt32(given.count), values});
   llvm::SmallVector<llvm::Type *> types;
   for (llvm::Value *v : passed) types.push_back(v->getType());
-  auto callee =
-      module.getOrInsertFunction(hooks.report_symbol, llvm::FunctionType::get(b.getVoidTy(), types, false));
+  auto callee = module.getOrInsertFunction(hooks.report_symbol, llvm::FunctionType::get(b.getVoidTy(), types, false));
   auto *c = b.CreateCall(callee, passed);
   c->addFnAttr(llvm::Attribute::NoUnwind);
   c->addFnAttr(llvm::Attribute::Cold);

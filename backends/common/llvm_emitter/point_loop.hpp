@@ -5,8 +5,10 @@
 namespace qd::llvm_emitter {
 
 // One counted loop over [lo, hi) whose body is the parallel's; `position` gives an index its place in the task's range.
-template <class F>
-void Emit::point_loop(const view::Parallel &p, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position) {
+// `advance` is written where an iteration ends.
+template <class F, class G>
+void Emit::point_loop(const view::Parallel &p, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position,
+                      G advance) {
   auto *before = b.GetInsertBlock();
   auto *head = llvm::BasicBlock::Create(context, "points", f), *exit = llvm::BasicBlock::Create(context, "done", f);
   b.CreateCondBr(b.CreateICmpSLT(lo, hi), head, exit);
@@ -18,6 +20,7 @@ void Emit::point_loop(const view::Parallel &p, llvm::Value *lo, llvm::Value *hi,
   const size_t mark = wide_written.size();
   records(p.record + 1, p.end);
   for (; wide_written.size() > mark; wide_written.pop_back()) wide_of[wide_written.back()] = nullptr;
+  advance();
   llvm::Value *next = b.CreateNSWAdd(index, step);
   index->addIncoming(next, b.GetInsertBlock());
   loop_metadata(b.CreateCondBr(b.CreateICmpSLT(next, hi), head, exit), true);
