@@ -16,6 +16,8 @@ thread_local Mine mine_last;
 
 }  // namespace
 
+void Arena::blank_reports(uint64_t bytes) { report->fill(sizeof(QdReportHeader), bytes & ~7ull, ~0ull, 8); }
+
 void Arena::need(Backend &backend, uint64_t scratch_bytes, bool results, bool reports) {
   const uint64_t have = scratch ? scratch->size() : 0;
   if (have < scratch_bytes) {
@@ -29,6 +31,7 @@ void Arena::need(Backend &backend, uint64_t scratch_bytes, bool results, bool re
     report = backend.alloc(sizeof(QdReportHeader) + report_bytes);
     const QdReportHeader empty{0, 0, 0, report_bytes};
     report->copy_in(0, &empty, sizeof empty);
+    blank_reports(report_bytes);
     version = 0;
   }
   if (version == 0) version = next_number.fetch_add(1, std::memory_order_relaxed);

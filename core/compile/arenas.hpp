@@ -22,6 +22,8 @@ struct Arena {  // used by its thread only
 
   // Makes sure of the memory; after the first call for a kernel nothing is left to do.
   void need(Backend &, uint64_t scratch_bytes, bool results, bool reports);
+  // All ones where records were: a record that did not fit leaves its place as it was, and must not look like one.
+  void blank_reports(uint64_t bytes);
 };
 
 class Arenas {

@@ -169,7 +169,10 @@ std::vector<Report> Loaded::take_reports(bool &failed, uint32_t &dropped) {
   dropped = h.dropped;
   if (!reports_ || !a.report) return out;
   std::vector<uint8_t> bytes(std::min<uint64_t>(h.used, report_bytes));
-  if (!bytes.empty()) a.report->copy_out(sizeof h, bytes.data(), bytes.size());
+  if (!bytes.empty()) {
+    a.report->copy_out(sizeof h, bytes.data(), bytes.size());
+    a.blank_reports(bytes.size());
+  }
   clear_reports(a);
   for (size_t at = 0; at + sizeof(QdReportRecord) <= bytes.size();) {
     QdReportRecord r;

@@ -28,7 +28,9 @@ class FakeBuffer final : public Buffer {
   void copy_out(uint64_t offset, void *dst, uint64_t n) const override {
     std::memcpy(dst, static_cast<char *>(host()) + offset, n);
   }
-  void fill(uint64_t, uint64_t, uint64_t, uint32_t) override {}
+  void fill(uint64_t offset, uint64_t n, uint64_t pattern, uint32_t width) override {
+    for (uint64_t at = 0; at + width <= n; at += width) copy_in(offset + at, &pattern, width);
+  }
 
  private:
   std::vector<uint64_t> bytes_;

@@ -140,6 +140,10 @@ TEST(Launch, ReportsAreMappedToTheKernelsSites) {
   EXPECT_TRUE(failed);
   EXPECT_EQ(dropped, 0u);
   EXPECT_FALSE(e->has_reports());
+  h->used = sizeof record;  // reserved by a record that did not fit: what lay there before is no record
+  h->dropped = 1;
+  EXPECT_TRUE(e->take_reports(failed, dropped).empty());
+  EXPECT_EQ(dropped, 1u);
   h->failed = 1;
   e->launch(words);
   EXPECT_EQ(h->failed, 0u) << "a launch begins without the failure of the one before";
