@@ -248,3 +248,19 @@ def test_reads_follow_writes_of_the_same_iteration(arch, kind):
     of_field() if kind == "vector field" else of_array(a)
     got = f.to_numpy() if kind == "vector field" else a.reshape(64, 2)
     assert got.tolist() == [[i, 3 * i + 100] for i in range(64)]
+
+
+def test_components_of_a_shared_vector_are_written_one_by_one(arch):
+    """A kernel-scope vector that a parallel loop writes at a run-time index: no iteration undoes another's write."""
+    k = load("""
+@qd.kernel
+def k(n: qd.i32) -> qd.types.vector(4, qd.i32):
+    v = qd.Vector([0, 0, 0, 0])
+    for i in range(n):
+        v[i % 3] += 1
+        v[3] = 7
+    return v
+""")["k"]
+    n = 30000 if arch == "reference" else 3000000
+    for _ in range(5):
+        assert list(k(n)) == [n // 3] * 3 + [7]

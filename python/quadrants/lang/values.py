@@ -330,10 +330,24 @@ def _store_scalar(w, place, value):
         b.when(place.ok)
     if type(base) is Big:
         b.array_set(base.arr, place.index, value)
+    elif id(base) in w.shared:
+        value = load(w, value)
+        one_of(w, place, lambda v: b.set(v, value))
     else:
         for k, v in enumerate(base.data):
             store(w, v, b.select(b.eq(place.index, k), value, load(w, v)))
     if place.ok is not None:
+        b.end()
+
+
+def one_of(w, place, assign):
+    """`assign(variable)` for the one component that a run-time index names. The others are not written, as a choice
+    between old and new would do: other iterations of the loop may be writing them.
+    """
+    b = w.b
+    for k, v in enumerate(place.base.data):
+        b.when(b.eq(place.index, k))
+        assign(v)
         b.end()
 
 

@@ -16,7 +16,7 @@ from quadrants.lang.frontend.stmts import bind_target, is_static
 from quadrants.lang.frontend.structs import AccStruct
 from quadrants.lang.frontend.table import STMT, ev, ref, run
 from quadrants.lang.frontend.views import View
-from quadrants.lang.values import Mat, describe, variable
+from quadrants.lang.values import Mat, MatVar, RecVar, describe, variable
 
 
 class Frame:
@@ -224,12 +224,25 @@ def _parallel(w, node, lo, hi, order, config, bind):
         b.block()
         label = w.labels
         w.labels += 1
+    w.shared = _vectors(w.vars.values())
     _body(w, node, Frame(False, True, -1, label), index, bind)
+    w.shared = frozenset()
     if label >= 0:
         b.end()
         w.labels -= 1
     b.end()
     w.runtime -= 1
+
+
+def _vectors(variables):
+    """Ids of the vectors and matrices among variables and their members: all iterations of the loop share them."""
+    found = set()
+    for v in variables:
+        if type(v) is MatVar:
+            found.add(id(v))
+        elif type(v) is RecVar:
+            found |= _vectors(v.members.values())
+    return found
 
 
 def _serial(w, node, lo, hi, order, bind):

@@ -24,12 +24,14 @@ from quadrants.lang.values import (
     Elem,
     Mat,
     Rec,
+    Slot,
     describe,
     dtype_of,
     element_dtype,
     elements,
     from_nested,
     load,
+    one_of,
     store,
     variable,
 )
@@ -246,6 +248,9 @@ def aug_assign(w, node):
     v = ev(w, node.value)
     if kind is Elem and op in _ATOMIC:
         access.atomic(w, _ATOMIC[op], place, v)
+        return
+    if kind is Slot and id(place.base) in w.shared and op in _ATOMIC and type(v) in SCALARS:
+        one_of(w, place, lambda var: w.b.set(var, w.bin[op](w.get(var), v)))
         return
     if op is ast.MatMult:
         store(w, place, matrices.matmul(w, load(w, place), v))

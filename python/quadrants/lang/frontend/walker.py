@@ -59,6 +59,7 @@ class Walker:
         self.words, self.sites, self.locked = [], [], []
         self.bound = {}  # parameter by id of the buffer; `words` keeps the buffers alive
         self.accs, self.keep = {}, []
+        self.shared = frozenset()  # ids of kernel-scope vectors, while a parallel loop is walked
         # of the function being walked
         self.fn = self.source = None
         self.vars, self.undo, self.captured = {}, [], {}
