@@ -6,12 +6,12 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .PHONY: demo test verify-cache lint format setup build nollvm clean
 
 demo: build
-	PYTHONPATH=$(RELEASE)/python $(PYTHON) examples/fluid.py
+	PYTHONPATH=$(CURDIR)/$(RELEASE)/python $(PYTHON) examples/fluid.py
 
 test: build
 	$(PYTHON) tests/lint/all.py
 	ctest --preset release -j 2
-	PYTHONPATH=$(RELEASE)/python $(PYTHON) -m pytest tests/python -q -n 2 --dist loadfile
+	PYTHONPATH=$(CURDIR)/$(RELEASE)/python $(PYTHON) -m pytest tests/python -q -n 2 --dist loadfile
 	$(MAKE) verify-cache
 	cmake --preset nollvm > build/nollvm.log && cmake --build --preset nollvm > build/nollvm.log
 	ctest --preset nollvm -j 2
@@ -20,7 +20,7 @@ test: build
 verify-cache:
 	rm -rf build/suite_cache
 	for run in cold warm; do \
-	  QD_TEST_CACHE=$(CURDIR)/build/suite_cache QD_DEBUG_CACHE_VERIFY=1 PYTHONPATH=$(RELEASE)/python \
+	  QD_TEST_CACHE=$(CURDIR)/build/suite_cache QD_DEBUG_CACHE_VERIFY=1 PYTHONPATH=$(CURDIR)/$(RELEASE)/python \
 	    $(PYTHON) -m pytest tests/python/test_language_*.py tests/python/test_math.py tests/python/test_returns.py \
 	    tests/python/test_captured_values.py tests/python/test_reports.py -q -n 2 --dist loadfile --arch cpu || exit 1; done
 	rm -rf build/suite_cache

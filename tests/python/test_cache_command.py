@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import pytest
+from program_text import child_environment
 
 PROGRAM = """
     import os
@@ -40,7 +41,7 @@ def cache(tmp_path):
 
     def run(*arguments, root="cache", check=True):
         command = [sys.executable, "-m", "quadrants", "cache", *arguments, "--json", "--root", str(tmp_path / root)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=child_environment())
         assert not check or done.returncode == 0, done.stderr
         return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
@@ -86,7 +87,7 @@ def test_text_output(run_script, tmp_path):
     ):  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-m", "quadrants", "cache", *arguments, "--root", str(tmp_path / "cache")],
-            capture_output=True, text=True, timeout=120,
+            capture_output=True, text=True, timeout=120, env=child_environment(),
         )  # fmt: skip
         assert done.returncode == 0 and expected in done.stdout, done.stderr
 
@@ -143,7 +144,7 @@ def test_explain(run_script, tmp_path, arch_name, what):
     def explained():
         done = subprocess.run(
             [sys.executable, "-m", "quadrants", "cache", "explain", "--json", str(script)],
-            capture_output=True, text=True, timeout=120, cwd=tmp_path,
+            capture_output=True, text=True, timeout=120, cwd=tmp_path, env=child_environment(),
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return {row["kernel"]: row for row in json.loads(done.stdout.splitlines()[-1])}

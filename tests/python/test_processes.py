@@ -86,7 +86,10 @@ def test_load_ir_needs_caches_off(run_script):
 # ------------------------------------------------------------------------------------------------------- interrupts
 def interrupt(program: str, arch_name: str, tmp_path: Path) -> tuple[str, float]:
     """Runs a program, sends it Ctrl-C when it says "ready"; its output and the seconds that it then took."""
-    head = f"import sys, numpy as np, quadrants as qd\nqd.init(arch={arch_name!r}, offline_cache=False, log_level='error')\n"
+    head = (  # a shell's background jobs, and so a CI run, begin with Ctrl-C ignored
+        "import signal, sys, numpy as np, quadrants as qd\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"qd.init(arch={arch_name!r}, offline_cache=False, log_level='error')\n"
+    )
     script = tmp_path / "interrupted.py"
     script.write_text(head + program)
     child = subprocess.Popen(
