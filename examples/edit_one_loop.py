@@ -39,7 +39,9 @@ def worker(folder: str, arch: str) -> None:
     work.work(values)
     seen = work.work._primal.per_offload_cache_observations
     total = qd.cache_report().total
-    row = {"compiled": seen.tasks_recompiled, "cached": seen.tasks_cache_hit, "first": float(values[0])}
+    # What the backend says that it compiled, not what the cache believes.
+    compiled = qd.lang.impl.get_runtime().context._counts()["tasks_compiled"]
+    row = {"compiled": compiled, "cached": seen.tasks_cache_hit, "first": float(values[0])}
     print("RESULT " + json.dumps(row | {phase: total[phase] for phase in PHASES}))
 
 
