@@ -34,8 +34,8 @@ struct Inside {
   ~Inside() { inside = before; }
 };
 
+// Not marked as inside: the one chunk of a call (a kernel compiled as one unit) may spread its own work over the pool.
 void run_inline(uint64_t n, uint64_t grain, const Body &body) {
-  Inside mark;
   for (uint64_t i = 0; i < n; i += std::min(grain, n - i)) body(i, i + std::min(grain, n - i), 0);
 }
 

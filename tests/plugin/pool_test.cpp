@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -39,6 +40,20 @@ TEST(ThreadPool, NestedCallsRunOnTheirOwnThread) {
   });
   EXPECT_EQ(inner, 160);
   EXPECT_EQ(strays, 0);
+}
+
+// A kernel that is one compile unit: the call for it has one item, and what that does itself must still be spread.
+TEST(ThreadPool, TheOnlyItemOfACallMaySpreadItsWork) {
+  ThreadPool pool(2);
+  std::atomic<int> here = 0, met = 0;
+  pool.parallel_for(1, 1, [&](uint64_t, uint64_t, uint32_t) {
+    pool.parallel_for(2, 1, [&](uint64_t, uint64_t, uint32_t) {
+      ++here;
+      for (int i = 0; i < 10000 && here < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (here == 2) ++met;
+    });
+  });
+  EXPECT_EQ(met, 2) << "the two items did not run at the same time";
 }
 
 TEST(ThreadPool, ManyCallers) {
