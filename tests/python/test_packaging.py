@@ -15,7 +15,10 @@ from quadrants.lang import misc
 PLUGINS = Path(misc.plugin_dir())
 OBJECTS = sorted(PLUGINS.glob("lib*.so"))
 ALLOWED = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[-\w]*)\.so\.\d+$")
-EXPORTS = {"libqd_cpu_codegen.so": "qdx_cpu_codegen"}  # the code generator's own; of a plugin it is qdb_negotiate
+EXPORTS = {  # a code generator has its own; a plugin qdb_negotiate
+    "libqd_cpu_codegen.so": "qdx_cpu_codegen",
+    "libqd_cuda_codegen.so": "qdx_cuda_codegen",
+}
 
 pytestmark = [
     pytest.mark.slow,
