@@ -19,6 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double longest_wait = 2.0, builds_worth_waiting = 3.0;
+// In seconds: a build of microseconds says little, since publishing and the scheduler take longer than it did.
+constexpr double shortest_wait = 0.1;
 
 double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
@@ -80,7 +82,7 @@ std::unique_ptr<Claim> DiskLayer::claim(const Key &key, const std::function<bool
   {
     std::lock_guard lock(mutex_);
     if (auto it = last_build_.find(key.tier); it != last_build_.end())
-      limit = std::min(limit, builds_worth_waiting * it->second);
+      limit = std::clamp(builds_worth_waiting * it->second, shortest_wait, longest_wait);
   }
   auto claim = std::make_unique<FileClaim>(*this, key.tier, path_of(key) + ".lock");
   auto start = Clock::now();
