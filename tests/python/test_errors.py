@@ -30,10 +30,23 @@ ROWS = [
     ("b = qd.select(n, 1)", T, "`select`: missing 1 required positional argument", None),
     ("b = qd.sqrt(1, 2)", T, "`sqrt`: it does not take 2 positional arguments", None),
     ("b = qd.sin(n)", T, "'sin' takes real inputs only", "qd.sin(n)"),
-    ("b = 2 ** -1", T, "Negative exponent in pow(int, int) is not allowed", "2 ** -1"),
+    ("b = n ** -1", T, "Negative exponent in pow(int, int) is not allowed", "n ** -1"),
+    ("b = 2**31", T, "Integer literal 2147483648 exceeded the range of default_ip: i32", None),
+    ("b = n + 2**31", T, "Integer literal 2147483648 exceeded the range of default_ip: i32", "n + 2**31"),
+    ("b = 10**10**10", T, "too large", "10**10**10"),
+    ("b = qd.u8(2**8)", T, "Integer literal 256 exceeded", None),
+    ("assert x", T, "`assert` conditions must be an integer; found f32", None),
     ("if x:\n    pass", T, "`if` conditions must be an integer; found f32", None),
     ("while x:\n    pass", T, "`while` conditions must be an integer; found f32", None),
     ("v = qd.Vector([1, 2])\nif v == v:\n    pass", ValueError, "ambiguous", None),
+    (
+        "v = qd.Vector([1, 2])\nif v == v:\n    pass",
+        T,
+        "`if` conditions must be an integer; found [Tensor (2) u1]",
+        None,
+    ),
+    ("for i in qd.static(range(n)):\n    pass", T, "Input to qd.static must be compile-time constants", "range(n)"),
+    ("for i in qd.static(qd.static(range(3))):\n    pass", S, "'qd.static' cannot be nested", None),
     ("v = qd.Vector([1, 2])\nb = 1 if v == v else 0", S, 'Please use "qd.select" instead', None),
     ("v = qd.Vector([1, 2]) + qd.Vector([1, 2, 3])", T, "Cannot broadcast tensor to tensor", None),
     (
@@ -85,6 +98,9 @@ ROWS = [
     ("b = qd.i32(1.5)", T, "Floating-point literals must be annotated with a floating-point type", "qd.i32(1.5)"),
     ("b = qd.i32(1, 2)", S, "A primitive type can only decorate a single expression.", "qd.i32(1, 2)"),
     ("import_me = math.sin(x)", T, "Did you mean to use `qd.sin` instead of `math.sin`?", "math.sin(x)"),
+    ("b = np.abs(x)", T, "Did you mean to use `qd.abs` instead of `numpy.absolute`?", "np.abs(x)"),
+    ("b = math.isnan(x)", T, "Did you mean to use `qd.math.isnan` instead of `math.isnan`?", "math.isnan(x)"),
+    ("b = math.erf(x)", T, "`math.erf` cannot be applied to values of the running kernel.", "math.erf(x)"),
     ("other()", S, "Kernels cannot call other kernels", "other()"),
     ("b = helper(1)", S, "Missing argument 'y'.", "helper(1)"),
     ("b = helper(1, 2, 3)", S, "Too many arguments. Expected (x, y)", "helper(1, 2, 3)"),
@@ -169,6 +185,11 @@ def test_wrapping_of_other_errors(init):
 
 
 DECORATION = [
+    ("@qd.kernel\n@qd.kernel\ndef k():\n    pass", "KERNEL_ANNOTATION_ORDER"),
+    ("@qd.func\n@qd.kernel\ndef k():\n    pass", "KERNEL_ANNOTATION_ORDER"),
+    ("@qd.kernel\n@qd.func\ndef k():\n    pass", "KERNEL_ANNOTATION_ORDER"),
+    ("class A:\n    @qd.kernel\n    @staticmethod\n    def k():\n        pass", "KERNEL_ANNOTATION_ORDER"),
+    ("qd.kernel(print)", "takes a Python function"),
     ("@qd.kernel\ndef k(a):\n    pass", "Invalid type annotation"),
     ("@qd.kernel\ndef k(*a):\n    pass", "variable positional"),
     ("@qd.kernel\ndef k(**a):\n    pass", "variable keyword"),
@@ -184,6 +205,27 @@ DECORATION = [
 def test_refused_at_decoration(program, message):
     with pytest.raises(qd.QuadrantsSyntaxError, match=message):
         load(program)
+
+
+@pytest.mark.parametrize("decorator", [qd.kernel, qd.func, qd.pyfunc])
+def test_decorated_object_is_no_function(decorator):
+    with pytest.raises(TypeError, match="5 is not a callable object"):
+        decorator(5)
+
+
+FUNC_ARGUMENTS = [
+    ("x: qd.math.vec2", "f(qd.Vector([1, 2, 3]))", "Argument x of .* is expected to be a"),
+    ("x: qd.math.vec2", "f(1)", "Argument x of .* is expected to be a"),
+    ("x: qd.types.ndarray()", "f(1)", "Argument x of .* is expected to be an array, but got i32"),
+    ("x: qd.BufferView", "f(1)", "Argument x of .* expects a BufferView, got i32"),
+]
+
+
+@pytest.mark.parametrize("params, call, message", FUNC_ARGUMENTS)
+def test_refused_arguments_of_functions(arch, params, call, message):
+    program = f"@qd.func\ndef f({params}):\n    pass\n@qd.kernel\ndef k():\n    {call}\n"
+    with pytest.raises(qd.QuadrantsSyntaxError, match=message):
+        load(program)["k"]()
 
 
 ARGUMENTS = [

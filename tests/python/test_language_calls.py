@@ -16,6 +16,12 @@ ROWS = {
     "several results": ("@qd.func\ndef f(x):\n    return x, x + 1", "a, b = f(4)\nr = a * 10 + b", 45),
     "cast of argument": ("@qd.func\ndef f(x: qd.i32):\n    return x", "r = f(2.9)", 2),
     "cast of result": ("@qd.func\ndef f(x) -> qd.i32:\n    return x * 1.5", "r = f(3)", 4),
+    "annotations that are no types": (
+        "import typing\n@qd.func\ndef f(x) -> qd.Vector:\n    return qd.Vector([x, 2])\n"
+        "@qd.func\ndef g(x) -> typing.Tuple:\n    return x, 3\n@qd.func\ndef h(x) -> tuple:\n    return x, 4",
+        "r = f(1).sum() * 100 + g(2)[1] * 10 + h(3)[1]",
+        334,
+    ),
     "reference": ("@qd.func\ndef f(x: qd.template()):\n    x += 5", "a = 1\nf(a)\nr = a", 6),
     "reference through two": (
         "@qd.func\ndef g(x: qd.Template):\n    x = 7\n@qd.func\ndef f(x: qd.template()):\n    g(x)",
@@ -64,6 +70,7 @@ ROWS = {
     "enum": ("import enum\nclass E(enum.IntEnum):\n    A = 3", "r = E.A + 1", 4),
     "constant array": ("T = np.array([[1, 2], [3, 4]])", "r = 0\nfor i in qd.static(range(2)):\n    r += T[i, 1]", 6),
     "python matrix": ("M = qd.Vector([4, 5])", "r = M[0] * 10 + M.y", 45),
+    "filter": ("", "a = list(filter(None, [0, 5, 0, 6]))\nr = a[0] * 10 + a[1]", 56),
     "map": ("@qd.func\ndef sq(x):\n    return x * x", "a = list(map(sq, [1, 2, 3]))\nr = a[0] + a[1] + a[2]", 14),
 }
 
@@ -228,3 +235,42 @@ def test_gradient_arrays(arch):
     assert a.to_numpy().tolist() == [25.0] * 3 and a.grad.to_numpy().tolist() == [1.0, 2.0, 3.0]
     with pytest.raises(qd.QuadrantsSyntaxError, match="no gradient"):
         k(a, qd.ndarray(qd.f32, shape=3))
+
+
+# An ordinary function, a call of it with n = 3 and x = 2.5, and the value.
+ORDINARY = [
+    ("def f(x):\n    return x * 2 + 1", "f(x)", 6.0),
+    ("f = lambda a, b: a * b - 1", "f(x, n)", 6.5),
+    ("def f(a, b):\n    return qd.sqrt(a * a + b * b)", "f(x, 6.0)", 6.5),
+    ("def f(a):\n    return abs(-a) + a**2 - 1 / a + a % 2 + a // 2", "f(x)", 2.5 + 6.25 - 0.4 + 0.5 + 1.0),
+    ("def f(a):\n    return (a & 1) | (a << 2) ^ (a >> 1)", "f(n)", 13),
+    ("def f(a):\n    return qd.max(a, 1.0) + qd.select(a > 2, 5.0, 7.0)", "f(x)", 7.5),
+    ("def f(v):\n    return v.norm_sqr() + v[0] + v.y", "f(qd.Vector([x, 3.0]))", 6.25 + 9 + 5.5),
+    ("def f(a):\n    return qd.Vector([a, a * 2])", "f(x).sum()", 7.5),
+    ("def f(a):\n    return qd.math.vec3(a, 1.0, 2.0)", "f(x).sum()", 5.5),
+    ("@qd.func\ndef g(a):\n    return a * 10\ndef f(a):\n    return g(a) + g(2)", "f(x)", 45.0),
+    ("@qd.pyfunc\ndef g(a):\n    return a * 10\ndef f(a):\n    return g(a)", "f(x)", 25.0),
+    ("def f(a, k=3):\n    return [a * i for i in range(k)]", "f(x, k=3)[2]", 5.0),
+    ("def f(m):\n    return (m @ m).trace() + m.transpose()[0, 1]", "f(qd.Matrix([[x, 1.0], [2.0, 3.0]]))", 21.25),
+    ("def f(v):\n    return sum(v) + len(v)", "f(qd.Vector([x, 3.0]))", 7.5),
+    ("def f(d):\n    return d['a'] * 2", "f({'a': x})", 5.0),
+    ("def f(a):\n    return a[0] + a[1]", "f(arr)", 9.0),
+    ("class C:\n    k = 4\n    def f(self, a):\n        return a * self.k\nc = C()", "c.f(x)", 10.0),
+]
+
+
+@pytest.mark.parametrize("before, call, expected", ORDINARY)
+def test_ordinary_functions_compute_with_values_of_the_kernel(arch, before, call, expected):
+    text = f"{before}\n@qd.kernel\ndef k(n: qd.i32, x: qd.f32, arr: qd.types.NDArray[qd.f32, 1]) -> qd.f64:\n    return {call}\n"
+    with pytest.warns(SyntaxWarning, match="Calling non-quadrants function"):
+        got = load(text)["k"](3, 2.5, np.array([4, 5], np.float32))
+    assert got == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("body", ["a if a > 0 else -a", "int(a)", "float(a)", "[4, 5, 6][a]", "max(a, 1)"])
+def test_ordinary_functions_cannot_ask_for_the_value(arch, body):
+    text = f"def f(a):\n    return {body}\n@qd.kernel\ndef k(n: qd.i32) -> qd.f64:\n    return f(n)\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        with pytest.raises(qd.QuadrantsTypeError, match="Decorate the function with @qd.func"):
+            load(text)["k"](3)

@@ -111,9 +111,11 @@ def test_value(arch, expression, params, args, returns, expected):
 
 
 CONSTANT = [
-    # what is known at compile time gives what the same operands give at run time
+    # what is known at compile time is computed as Python does, without a width: only the result has to fit
     ("7 // -2", -4), ("-7 % 3", 2), ("2 ** 10", 1024), ("1 << 5", 32), ("3 & 6", 2), ("5 // 0", 0), ("5 % 0", 0),
-    ("2147483647 + 1", MIN), ("65536 * 65536", 0), ("-(2 ** 30) * 2", MIN), ("max(1, 2)", 2), ("min(3, 2, 1)", 1),
+    ("(2147483647 + 1) // 2", 2**30), ("65536 * 65536 >> 20", 4096), ("-(2 ** 30) * 2", MIN), ("max(1, 2)", 2),
+    ("2**40 // 2**20", 2**20), ("qd.i64(2**40) >> 38", 4), ("qd.u32(2**31) >> 30", 2), ("int(10 * 2 ** -1)", 5),
+    ("qd.floor(7)", 7), ("qd.round(True)", 1), ("qd.ceil(qd.cos(0) + qd.sin(0))", 1), ("qd.tanh(0) + 3", 3), ("min(3, 2, 1)", 1),
     ("len([1, 2, 3])", 3), ("abs(-4)", 4), ("int(3.9)", 3), ("True and 5", 5), ("0 or 7", 7),
 ]  # fmt: skip
 

@@ -68,7 +68,10 @@ def test_none(arch):
 
 ERRORS = [
     ("def k():\n    return 1", "must be annotated with a return type"),
-    ("def k() -> qd.i32:\n    pass", "does not have a return statement"),
+    ("def k() -> qd.i32:\n    pass", "Kernel has a return type but does not have a return statement"),
+    ("def k() -> qd.i32:\n    return", "Kernel has a return type but does not have a return statement"),
+    ("def k() -> qd.i32:\n    return None", "Kernel has a return type but does not have a return statement"),
+    ("def k() -> tuple:\n    return 1, 2", "Invalid return type annotation"),
     (
         "def k(a: qd.i32) -> qd.i32:\n    if a:\n        return 1\n    return 2",
         "Return inside non-static if/for is not supported",
@@ -86,6 +89,16 @@ def test_refused(arch, program, message):
     with pytest.raises((qd.QuadrantsCompilationError, qd.QuadrantsRuntimeTypeError), match=message):
         k = load(f"@qd.kernel\n{program}\n")["k"]
         k(*([1] if "a:" in program else []))
+
+
+def test_return_without_an_annotation_is_a_syntax_error(arch):
+    with pytest.raises(qd.QuadrantsSyntaxError, match="must be annotated with a return type"):
+        load("@qd.kernel\ndef k():\n    return 1\n")["k"]()
+
+
+def test_tuple_of_one(arch):
+    for value in ("7", "7,"):
+        assert load(f"@qd.kernel\ndef k() -> (qd.i32,):\n    return {value}\n")["k"]() == (7 if value == "7" else (7,))
 
 
 def test_result_of_loops(arch):

@@ -2,6 +2,7 @@
 
 import functools
 
+from quadrants.lang import traced
 from quadrants.lang.exception import QuadrantsSyntaxError
 from quadrants.lang.frontend.signature import Signature
 from quadrants.lang.frontend.source import Source
@@ -11,6 +12,9 @@ class Func:
     """A device function. Calling it outside kernels is an error, unless it is a pyfunc."""
 
     def __init__(self, fn, pyfunc=False, requires_top_level=False, real=False):
+        from quadrants.lang.kernel import check_decorated
+
+        check_decorated(fn, "func")
         self.fn = fn
         self.pyfunc, self.requires_top_level, self.real = pyfunc, requires_top_level, real
         self.source = Source(fn)
@@ -18,6 +22,8 @@ class Func:
         functools.update_wrapper(self, fn)
 
     def __call__(self, *args, **kwargs):
+        if traced.walker() is not None:
+            return traced.in_kernel(self, args, kwargs)
         if self.pyfunc:
             return self.fn(*args, **kwargs)
         raise QuadrantsSyntaxError(

@@ -7,6 +7,7 @@ with its guards.
 
 import threading
 import time
+import types
 
 from quadrants import _native as native
 from quadrants._native import KernelObject
@@ -210,10 +211,7 @@ def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=Fal
         raise not_supported_yet("qd.kernel(checkpoints=True)")
 
     def decorate(fn):
-        if getattr(fn, "_quadrants_registered", False):
-            raise QuadrantsSyntaxError(
-                "Cant put kernel in front of other annotations (error code: KERNEL_ANNOTATION_ORDER)."
-            )
+        check_decorated(fn, "kernel")
         if graph:
             from quadrants.lang.graph_kernel import GraphKernel
 
@@ -221,6 +219,18 @@ def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=Fal
         return Kernel(fn, fastcache=bool(fastcache or pure)).callable
 
     return decorate if _fn is None else decorate(_fn)
+
+
+def check_decorated(fn, what):
+    """Refuses what is no plain Python function below `@qd.kernel` or `@qd.func`."""
+    if isinstance(fn, types.FunctionType) and not getattr(fn, "_quadrants_registered", False):
+        return
+    if isinstance(fn, (staticmethod, classmethod)) or hasattr(fn, "_primal") or hasattr(fn, "source") or callable(fn):
+        raise QuadrantsSyntaxError(
+            f"Cant put {what} in front of other annotations (error code: KERNEL_ANNOTATION_ORDER): @qd.{what} takes a "
+            f"Python function and must be the decorator next to the `def`, found {type(fn).__name__}."
+        )
+    raise TypeError(f"{fn!r} is not a callable object: @qd.{what} takes a Python function")
 
 
 def pure(fn):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from quadrants.lang import traced
 from quadrants.lang.exception import (
     QuadrantsCompilationError,
     QuadrantsIndexError,
@@ -135,6 +136,8 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
     __array_ufunc__ = None
 
     def __new__(cls, arr: Any = (), dt: Any = None) -> "Matrix":
+        if traced.walker() is not None and traced.holds(arr):
+            return traced.in_kernel(cls, (arr,), {} if dt is None else {"dt": dt})
         array = np.array(_as_array(arr))
         if array.ndim not in (1, 2):
             raise QuadrantsTypeError(f"A Matrix/Vector has one or two axes, got an object with {array.ndim}")

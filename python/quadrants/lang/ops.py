@@ -7,6 +7,7 @@ they work on numbers and on Python-scope vectors and matrices where that makes s
 import math as _math
 import operator as _operator
 
+from quadrants.lang import traced
 from quadrants.lang.exception import QuadrantsSyntaxError
 from quadrants.lang.static import one, zero
 
@@ -223,6 +224,11 @@ UNARY_NAMES = [
     "ctz",
     "trunc",
 ]
+for _name in (
+    *UNARY_NAMES, "atan2", "raw_div", "raw_mod", "pow", "bit_shr", "floor", "ceil", "round", "max", "min", "cast",
+    "bit_cast", "select", "frexp",
+):  # fmt: skip
+    globals()[_name] = traced.aware(globals()[_name])
 ATOMIC_NAMES = ["add", "sub", "mul", "min", "max", "and", "or", "xor", "exchange"]
 
 __all__ = ["one", "zero"]

@@ -51,8 +51,11 @@ class StructType:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A value: members by position or name, those left out zero; or the members of another struct or a dict."""
+        from quadrants.lang import traced
         from quadrants.lang.struct import Struct
 
+        if traced.walker() is not None and (traced.holds(args) or traced.holds(list(kwargs.values()))):
+            return traced.in_kernel(self, args, kwargs)
         if len(args) == 1 and not kwargs and isinstance(args[0], (Struct, dict)):
             return self._of(args[0])
         return self._of(self.named(args, kwargs))

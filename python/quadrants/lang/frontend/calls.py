@@ -1,17 +1,14 @@
 """Calls: device functions (inlined), types, methods, the library's functions, and Python functions at compile time."""
 
 import ast
-import types
 
-import numpy as np
-
-from quadrants._native import DataType, Value, Var
+from quadrants._native import DataType, Var
 from quadrants.lang.elementwise import cast
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.forms import plain
-from quadrants.lang.frontend import bundles, errors, matrices, realfuncs, reports, structs, views
+from quadrants.lang.frontend import bundles, matrices, realfuncs, reports, structs, views
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.arguments import is_template, is_tensor
+from quadrants.lang.frontend.outside import call_python
 from quadrants.lang.frontend.results import resolve_types
 from quadrants.lang.frontend.stmts import cast_result
 from quadrants.lang.frontend.table import EXPR, NeedVariable, ev, ref, run
@@ -38,7 +35,6 @@ from quadrants.types.structs import StructType
 SPECIAL = {}  # function object -> handler(w, node): evaluates its own arguments
 PLAIN = {}  # function object -> handler(w, *values, **values)
 MAX_DEPTH = 100
-_OURS = frozenset((Acc, Value, Var, *MATRICES, *PLACES))  # what a walk makes: it follows from what was recorded
 
 
 def call(w, node):
@@ -134,7 +130,8 @@ def call_target(w, node, target):
         raise QuadrantsSyntaxError(f"qd.{later} is not supported yet")
     if not callable(target):
         raise QuadrantsTypeError(f"'{describe(w, target)}' is not callable")
-    return call_python(w, node, target)
+    args, kwargs = arguments(w, node)
+    return call_python(w, node, target, args, kwargs)
 
 
 def _matrix_class():
@@ -217,87 +214,9 @@ def call_dtype(w, node, dtype):
     v = ev(w, a)
     if type(v) not in SCALARS:
         raise QuadrantsSyntaxError("A primitive type cannot decorate an expression with a compound type.")
+    if type(v) is int and dtype.is_integral:
+        return w.b.const(v, dtype)  # a literal expression such as 2**40, or a captured number
     return w.b.cast(v, dtype)
-
-
-# ------------------------------------------------------------------------------------------------- Python functions
-_QUIET = frozenset((
-    len, range, enumerate, zip, map, filter, isinstance, issubclass, hasattr, getattr, type, tuple, list, dict, set,
-    sorted,
-    reversed, str, repr, id, hash, callable, round, divmod, ord, chr, hex, bin,
-))  # fmt: skip
-
-
-# What the source tier knows to give equal results for equal arguments (`id` and `hash` don't).
-_REPEATABLE = (_QUIET - {id, hash, getattr, hasattr, type}) | {
-    abs,
-    min,
-    max,
-    sum,
-    any,
-    all,
-    int,
-    float,
-    bool,
-    pow,
-    complex,
-    slice,
-}
-
-
-def _repeatable(target, module, args, kwargs) -> bool:
-    """Whether a call gives the same in another process where its arguments, and what was recorded, are the same."""
-    try:
-        known = target in _REPEATABLE
-    except TypeError:
-        known = False
-    if not known:
-        owner = getattr(target, "__self__", None)
-        root = module.split(".")[0]
-        known = (
-            isinstance(target, np.ufunc)
-            or (root == "quadrants" and owner is None)
-            or (
-                root in ("math", "numpy")
-                and "random" not in module
-                and (owner is None or isinstance(owner, types.ModuleType))
-            )
-            or (isinstance(target, types.BuiltinMethodType) and plain(owner) and owner is not None)
-        )
-    return known and all(type(a) in _OURS or plain(a) for a in (*args, *kwargs.values()))
-
-
-def call_python(w, node, target):
-    """Runs an ordinary Python function now, with what is known now."""
-    args, kwargs = arguments(w, node)
-    module = getattr(target, "__module__", None) or type(target).__module__
-    if not (w.rec.unstable or _repeatable(target, module, args, kwargs)):
-        w.rec.cannot(f'it calls "{getattr(target, "__qualname__", target)}" while it is compiled')
-    if module.split(".")[0] in ("math", "numpy") or isinstance(target, np.ufunc):
-        if any(type(a) is Value or type(a) in MATRICES for a in args):
-            name = getattr(target, "__name__", str(target))
-            raise QuadrantsTypeError(
-                f"`{module.split('.')[0]}.{name}` cannot be applied to values of the running kernel. "
-                f"Did you mean to use `qd.{name}` instead of `{module.split('.')[0]}.{name}`?"
-            )
-        return w.wrap(target(*args, **kwargs))
-    if (
-        not w.static
-        and module.split(".")[0] != "quadrants"
-        and not isinstance(target, types.BuiltinMethodType)
-        and target not in _QUIET
-    ):
-        errors.warn(
-            w,
-            f'Calling non-quadrants function "{getattr(target, "__name__", target)}". Scope inside the function is not '
-            "processed by the Quadrants AST transformer. The function may not work as expected. Proceed with caution!",
-            node,
-        )
-    return w.wrap(target(*[_unwrap(a) for a in args], **{k: _unwrap(v) for k, v in kwargs.items()}))
-
-
-def _unwrap(x):
-    return x.obj if type(x) is Acc and x.obj is not None else x
 
 
 # ------------------------------------------------------------------------------------------------------------ inlining
@@ -321,16 +240,27 @@ def inline(w, node, func, owner):
     tree = func.source.tree
     returns = func.signature.returns
     saved = w.enter(func.fn, func.source, node)
-    w.return_type = None if returns is None else resolve_types(returns)
+    w.return_type = _conversion(returns)
     for name, v in values:
         w.declare(name, v)
     run(w, tree.body)
     result, returned = w.result, w.returned
     w.leave(saved)
     w.dead = False
-    if returns is not None and not returned and (returns is not None):
-        raise QuadrantsSyntaxError(f'Function "{func.__name__}" has a return type but does not have a return statement')
+    if returns is not None and not returned:
+        raise QuadrantsSyntaxError(
+            f'Function has a return type but does not have a return statement: "{func.__name__}"'
+        )
     return result
+
+
+def _conversion(returns):
+    """The type that an inlined function's result is brought to. An annotation that names none, such as `qd.Vector`,
+    is a remark for the reader."""
+    try:
+        return None if returns is None else resolve_types(returns)
+    except QuadrantsSyntaxError:
+        return None
 
 
 def call_with_values(w, target, args):
@@ -383,12 +313,21 @@ def _argument(w, func, name, annotation, a):
                 _need_place(w, a, v)
             v = variable(w, v)
         return v
-    if is_tensor(annotation) or views.is_view(annotation):
+    if is_tensor(annotation):
         return ref(w, a) if is_node else w.wrap(a)
+    if views.is_view(annotation):
+        v = ref(w, a) if is_node else w.wrap(a)
+        if type(v) is not views.View:
+            raise QuadrantsSyntaxError(
+                f'Argument {name} of "{func.__name__}" expects a BufferView, got {describe(w, v)}'
+            )
+        return v
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
         v = ref(w, a) if is_node else w.wrap(a)
         if type(v) is not Acc:
-            raise QuadrantsTypeError(f'"{name}" of "{func.__name__}" takes an array, got {describe(w, v)}')
+            raise QuadrantsSyntaxError(
+                f'Argument {name} of "{func.__name__}" is expected to be an array, but got {describe(w, v)}'
+            )
         return v
     if is_node:
         v = ref(w, a)
@@ -410,7 +349,12 @@ def _stores(source):
 
 def _as_annotated(w, func, name, annotation, v):
     if isinstance(annotation, MatrixType):
-        return matrices.to_type(w, v, annotation)
+        try:
+            return matrices.to_type(w, v, annotation)
+        except QuadrantsTypeError:
+            raise QuadrantsSyntaxError(
+                f'Argument {name} of "{func.__name__}" is expected to be a {annotation}, but got {describe(w, v)}'
+            ) from None
     if isinstance(annotation, StructType):
         return structs.to_struct(w, v, annotation)
     if bundles.is_bundle(annotation):

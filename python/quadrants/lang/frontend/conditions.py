@@ -14,6 +14,10 @@ from quadrants.lang.frontend.table import ev, ref
 from quadrants.lang.values import MATRICES, NUMBERS, SCALARS, Mat, MatVar, describe, dtype_of
 
 
+class AmbiguousTruthError(QuadrantsTypeError, ValueError):
+    """A vector or matrix as a condition: the type is wrong, and NumPy's users expect a ValueError."""
+
+
 def truth(w, v, what):
     """A scalar as a truth value; `what` names the construct."""
     if type(v) is Value:
@@ -34,9 +38,10 @@ def truth(w, v, what):
     if type(v) in NUMBERS:
         return bool(v)
     if type(v) in MATRICES:
-        raise ValueError(
-            "The truth value of vectors and matrices is ambiguous. Consider using `any` or `all` when comparing "
-            "vectors/matrices:\n    if all(x == y):\nor\n    if any(x != y):"
+        raise AmbiguousTruthError(
+            f"`{what}` conditions must be an integer; found {describe(w, v)}. The truth value of vectors and matrices is "
+            "ambiguous. Consider using `any` or `all` when comparing vectors/matrices:\n    if all(x == y):\nor\n"
+            "    if any(x != y):"
         )
     return bool(v)
 

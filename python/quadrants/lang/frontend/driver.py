@@ -114,7 +114,7 @@ def _walk(w, kernel, values):
     w.return_type = None if returns is None else resolve_types(returns)
     run(w, tree.body)
     if w.return_type is not None and not w.returned:
-        raise QuadrantsSyntaxError(f'Kernel "{kernel.name}" has a return type but does not have a return statement')
+        raise QuadrantsSyntaxError(f'Kernel has a return type but does not have a return statement: "{kernel.name}"')
     out.result = decoder(w.return_type) if w.returned and w.return_type is not None else None
     w.leave(saved)
     _check_readonly(w, kernel, values)

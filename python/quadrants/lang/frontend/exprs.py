@@ -71,6 +71,8 @@ def bin_op(w, node):
     x = ev(w, node.left)
     y = ev(w, node.right)
     op = type(node.op)
+    if type(x) in NUMBERS and type(y) in NUMBERS:
+        return number2(w, op, x, y)
     if type(x) is Value:
         if type(y) is Value or type(y) in NUMBERS:
             return w.bin[op](x, y)
@@ -80,7 +82,7 @@ def bin_op(w, node):
         return matrices.matmul(w, x, y)
     name = w.bin_name[op]
     if type(x) in SCALARS and type(y) in SCALARS:
-        return scalar2(w, name, x, y) if not w.static else _python_binary(op, x, y)
+        return scalar2(w, name, x, y)
     if type(x) in MATRICES or type(y) in MATRICES:
         return binary(w, name, x, y)
     if type(x) is str and op is ast.Mod:
@@ -106,6 +108,26 @@ _SYMBOLS = {
 
 def _python_binary(op, x, y):
     return _PYTHON[op](x, y)
+
+
+_MAX_BITS = 4096  # of an integer that is computed while compiling: `10**10**10` must not take the afternoon
+
+
+def number2(w, op, x, y):
+    """Literals and captured numbers are computed as Python does, without a width: the result gets its type, and its
+    range checked, where it meets a value of the kernel. What Python refuses is left to the kernel's arithmetic."""
+    if type(x) is not float and type(y) is not float and y > 0:
+        if (op is ast.Pow and abs(x) > 1 and y * abs(x).bit_length() > _MAX_BITS) or (
+            op is ast.LShift and y > _MAX_BITS
+        ):
+            raise QuadrantsTypeError(f"Integer literal {x} {_SYMBOLS[op]} {y} is too large")
+    try:
+        r = _PYTHON[op](x, y)
+    except (ArithmeticError, ValueError, TypeError):
+        if w.static:
+            raise
+        return scalar2(w, w.bin_name[op], x, y) if op is not ast.MatMult else matrices.matmul(w, x, y)
+    return r if type(r) is not complex else scalar2(w, w.bin_name[op], x, y)
 
 
 def _opaque(x):

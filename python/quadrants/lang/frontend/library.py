@@ -27,11 +27,17 @@ from quadrants.lang.values import MATRICES, PLACES, SCALARS, Elem, Mat, Slot, de
 
 
 # ------------------------------------------------------------------------------------------------------- static things
+class RuntimeRangeError(QuadrantsTypeError, ValueError):
+    """`qd.static(range(n))` with a run-time n: a wrong type for `range`, a wrong value for `qd.static`."""
+
+
 def static_(w, node):
     if node.keywords:
         raise QuadrantsSyntaxError("qd.static takes no keyword arguments")
     if not node.args:
         raise QuadrantsSyntaxError("qd.static needs an argument")
+    if any(ref_is_static(w, a) for a in node.args):
+        raise QuadrantsSyntaxError("'qd.static' cannot be nested")
     w.static += 1
     values = [_static_value(w, ref(w, a)) for a in node.args]
     w.static -= 1
@@ -73,7 +79,7 @@ def range_(w, node):
         raise QuadrantsSyntaxError(f"Range should have 1 or 2 arguments, found {len(args)}")
     if w.static:
         if any(type(a) is not int for a in args):
-            raise ValueError(
+            raise RuntimeRangeError(
                 "Input to qd.static must be compile-time constants or global pointers, instead of a range whose bounds "
                 "are known only when the kernel runs"
             )
@@ -153,13 +159,21 @@ def refused(name):
 
 
 # --------------------------------------------------------------------------------------------------------------- math
+_REAL_ONLY = frozenset(("sin", "cos", "tan", "tanh", "asin", "acos", "exp", "log", "sqrt", "rsqrt"))
+
+
 def unary_handler(name):
     def handler(w, x):
         if type(x) is Value:
             return w.b.unary(name, x)
-        return unary(w, name, x)
+        return unary(w, name, _real_literal(x) if name in _REAL_ONLY else x)
 
     return handler
+
+
+def _real_literal(x):
+    """A literal has no type yet, so `qd.sin(2)` and `qd.floor(2)` take it as a real number."""
+    return float(x) if type(x) in (int, bool) else x
 
 
 def abs_(w, x):
@@ -172,7 +186,7 @@ def binary_handler(name):
 
 def rounding_handler(name):
     def handler(w, x, dtype=None):
-        r = unary(w, name, x)
+        r = unary(w, name, _real_literal(x))
         return r if dtype is None else cast(w, r, cook_dtype(dtype))
 
     return handler
@@ -270,6 +284,8 @@ def map_(w, f, *xs):
 
 
 def filter_(w, f, xs):
+    if f is None:
+        return [x for x in iterate(w, xs) if x]
     return [x for x in iterate(w, xs) if call_with_values(w, f, (x,))]
 
 

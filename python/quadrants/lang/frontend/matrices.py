@@ -137,6 +137,8 @@ def matmul(w, x, y):
     if x.ndim == 1 and y.ndim == 2 and x.n == y.n:  # a row vector
         row = matmul(w, _reshape(x, 1, x.n, 2), y)
         return _reshape(row, row.m, 1, 1)
+    if x.ndim == 1 and y.ndim == 1 and x.n == y.n:
+        return dot(w, x, y)
     if x.ndim == 1 or x.m != y.n:
         raise QuadrantsTypeError(f"unsupported operand type(s) for '@': '{describe(w, x)}' and '{describe(w, y)}'")
     n, k, m = x.n, x.m, y.m

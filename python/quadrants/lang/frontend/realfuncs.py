@@ -198,7 +198,9 @@ def _make(w, node, func, key, args, returns):
     run(w, tree.body)
     b.end()
     if returns is not None and not w.real.returned:
-        raise QuadrantsSyntaxError(f'Function "{func.__name__}" has a return type but does not have a return statement')
+        raise QuadrantsSyntaxError(
+            f'Function has a return type but does not have a return statement: "{func.__name__}"'
+        )
     b.close_function([b.get(v) for v in w.real.slots] + [s for r in references for s in flatten(w, load(w, r))])
     w.leave(saved)
     w.runtime, w.labels, w.loop_config, w.real, w.jump, w.dead = outer

@@ -9,7 +9,7 @@ def tuple_of(annotation):
     """Parts of `(T1, T2)`, `tuple[T1, T2]` or `typing.Tuple[T1, T2]`; None for anything else."""
     if isinstance(annotation, (tuple, list)):
         return tuple(annotation)
-    if getattr(annotation, "__origin__", None) is tuple:
+    if getattr(annotation, "__origin__", None) is tuple and hasattr(annotation, "__args__"):
         if Ellipsis in annotation.__args__:
             raise QuadrantsSyntaxError("Ellipsis is not supported in return type annotations")
         return tuple(annotation.__args__)

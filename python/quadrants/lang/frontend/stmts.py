@@ -340,20 +340,24 @@ def return_(w, node):
         return
     if w.runtime != w.base_runtime:
         raise QuadrantsSyntaxError("Return inside non-static if/for is not supported")
-    if w.is_kernel:
-        _kernel_return(w, node)
-    elif node.value is not None:
-        v = ev(w, node.value)
-        w.result = cast_result(w, v, w.return_type) if w.return_type is not None else v
-    w.dead = w.returned = True
+    nothing = node.value is None or (type(node.value) is ast.Constant and node.value.value is None)
+    if not nothing:
+        if w.is_kernel:
+            _kernel_return(w, node)
+        else:
+            v = ev(w, node.value)
+            w.result = cast_result(w, v, w.return_type) if w.return_type is not None else v
+        w.returned = True
+    w.dead = True
 
 
 def cast_result(w, v, declared):
     """A returned value in its declared type: a scalar type, vector or matrix type, or a tuple of those."""
     if type(declared) is tuple:
         if type(v) not in (tuple, list) or len(v) != len(declared):
-            got = len(v) if type(v) in (tuple, list) else 1
-            raise QuadrantsCompilationError(f"the function returns {got} values, its annotation names {len(declared)}")
+            raise QuadrantsCompilationError(
+                f"the function returns {_count(w, v)}, its annotation names {len(declared)}"
+            )
         return tuple(cast_result(w, p, d) for p, d in zip(v, declared))
     if isinstance(declared, DataType):
         if type(v) not in SCALARS:
@@ -370,6 +374,10 @@ def cast_result(w, v, declared):
         raise _bad_return(w, v, declared) from None
 
 
+def _count(w, v):
+    return f"{len(v)} values" if type(v) in (tuple, list) else f"one value ('{describe(w, v)}')"
+
+
 def _bad_return(w, v, declared):
     return QuadrantsRuntimeTypeError(
         f"Return (type={describe(w, v)}) cannot be converted into required type {declared}"
@@ -377,13 +385,13 @@ def _bad_return(w, v, declared):
 
 
 def _kernel_return(w, node):
-    if node.value is None or (type(node.value) is ast.Constant and node.value.value is None):
-        return
     if w.return_type is None:
-        raise QuadrantsCompilationError(
+        raise QuadrantsSyntaxError(
             "A kernel with a return value must be annotated with a return type, e.g. def func() -> qd.f32"
         )
     v = ev(w, node.value)
+    if type(w.return_type) is tuple and len(w.return_type) == 1 and type(v) not in (tuple, list):
+        w.return_type = w.return_type[0]  # `-> (T,)` with `return x`
     slot = 0
     for e in _scalars(w, cast_result(w, v, w.return_type)):
         w.b.output(slot, e)
@@ -405,7 +413,12 @@ def _scalars(w, v):
 
 
 def assert_(w, node):
-    if not w.debug:
+    if not w.debug:  # what is no condition is refused without `debug`, too
+        w.b.when(w.b.const(False))
+        w.runtime += 1
+        truth(w, ev(w, node.test), "assert")
+        w.runtime -= 1
+        w.b.end()
         return
     cond = truth(w, ev(w, node.test), "assert")
     if node.msg is None:

@@ -1,0 +1,115 @@
+"""Ordinary Python functions and functions of `math` and NumPy that a kernel calls while it is compiled."""
+
+import types
+
+import numpy as np
+
+from quadrants._native import Value, Var
+from quadrants.lang import traced
+from quadrants.lang.exception import QuadrantsTypeError
+from quadrants.lang.forms import plain
+from quadrants.lang.frontend import errors
+from quadrants.lang.frontend.access import Acc
+from quadrants.lang.values import MATRICES, PLACES
+
+_OURS = frozenset((Acc, Value, Var, *MATRICES, *PLACES))  # what a walk makes: it follows from what was recorded
+_QUIET = frozenset((
+    len, range, enumerate, zip, map, filter, isinstance, issubclass, hasattr, getattr, type, tuple, list, dict, set,
+    sorted,
+    reversed, str, repr, id, hash, callable, round, divmod, ord, chr, hex, bin,
+))  # fmt: skip
+
+
+# What the source tier knows to give equal results for equal arguments (`id` and `hash` don't).
+_REPEATABLE = (_QUIET - {id, hash, getattr, hasattr, type}) | {
+    abs,
+    min,
+    max,
+    sum,
+    any,
+    all,
+    int,
+    float,
+    bool,
+    pow,
+    complex,
+    slice,
+}
+
+
+def _repeatable(target, module, args, kwargs) -> bool:
+    """Whether a call gives the same in another process where its arguments, and what was recorded, are the same."""
+    try:
+        known = target in _REPEATABLE
+    except TypeError:
+        known = False
+    if not known:
+        owner = getattr(target, "__self__", None)
+        root = module.split(".")[0]
+        known = (
+            isinstance(target, np.ufunc)
+            or (root == "quadrants" and owner is None)
+            or (
+                root in ("math", "numpy")
+                and "random" not in module
+                and (owner is None or isinstance(owner, types.ModuleType))
+            )
+            or (isinstance(target, types.BuiltinMethodType) and plain(owner) and owner is not None)
+        )
+    return known and all(type(a) in _OURS or plain(a) for a in (*args, *kwargs.values()))
+
+
+def call_python(w, node, target, args, kwargs):
+    """Runs an ordinary Python function now. Values of the kernel reach it as `traced.Traced`."""
+    module = getattr(target, "__module__", None) or type(target).__module__
+    if not (w.rec.unstable or _repeatable(target, module, args, kwargs)):
+        w.rec.cannot(f'it calls "{getattr(target, "__qualname__", target)}" while it is compiled')
+    if module.split(".")[0] in ("math", "numpy") or isinstance(target, np.ufunc):
+        if any(type(a) is Value or type(a) in MATRICES for a in args):
+            name = getattr(target, "__name__", str(target))
+            raise QuadrantsTypeError(
+                f"`{module.split('.')[0]}.{name}` cannot be applied to values of the running kernel."
+                + _instead(f"{module.split('.')[0]}.{name}", name)
+            )
+        return w.wrap(target(*args, **kwargs))
+    if module.split(".")[0] == "quadrants" or isinstance(target, types.BuiltinMethodType) or _quiet(target):
+        return w.wrap(target(*[_unwrap(a) for a in args], **{k: _unwrap(v) for k, v in kwargs.items()}))
+    if not w.static:
+        errors.warn(
+            w,
+            f'Calling non-quadrants function "{getattr(target, "__name__", target)}". Scope inside the function is not '
+            "processed by the Quadrants AST transformer. The function may not work as expected. Proceed with caution!",
+            node,
+        )
+    return w.wrap(traced.call(w, node, target, args, kwargs))
+
+
+def _quiet(target):
+    try:
+        return target in _QUIET
+    except TypeError:  # not hashable
+        return False
+
+
+def _unwrap(x):
+    return x.obj if type(x) is Acc and x.obj is not None else x
+
+
+# Functions of `math` and NumPy whose name differs from ours.
+_NAMED_OTHERWISE = {
+    "fabs": "qd.abs", "absolute": "qd.abs", "maximum": "qd.max", "minimum": "qd.min", "fmax": "qd.max", "fmin": "qd.min",
+    "arcsin": "qd.asin", "arccos": "qd.acos", "arctan2": "qd.atan2", "power": "qd.pow", "where": "qd.select",
+    "true_divide": "/", "floor_divide": "//", "remainder": "%", "fmod": "qd.raw_mod", "trunc": "int(x)",
+    "hypot": "qd.sqrt(x * x + y * y)", "linalg.norm": "x.norm()", "cross": "x.cross(y)",
+    "dot": "x.dot(y)", "matmul": "x @ y", "sum": "x.sum()", "clip": "qd.math.clamp",
+}  # fmt: skip
+
+
+def _instead(full, name):
+    """The hint of which function to use, where there is one."""
+    import quadrants as qd
+
+    ours = _NAMED_OTHERWISE.get(name)
+    if ours is None:
+        ours = next((f"{where}.{name}" for where, m in (("qd", qd), ("qd.math", qd.math)) if name in vars(m)), None)
+    return "" if ours is None else f" Did you mean to use `{ours}` instead of `{full}`?"
