@@ -3,6 +3,7 @@
 Each round makes a fresh cache folder per system and starts one process per situation. Prints medians in milliseconds and, per peer,
 the ratio of ours to it.
 """
+
 import argparse
 import json
 import os
@@ -30,19 +31,40 @@ def kernel_source(module: str, tasks: int, statements: int, edited: int | None) 
     """A kernel shaped like a solver step: neighbour loads, math, a branch, a short inner loop, a sum."""
     rng = random.Random(11)
     array = "m.types.ndarray(dtype=m.f32, ndim=1)"
-    lines = [f"import {module} as m", "", "@m.kernel", f"def step(x: {array}, y: {array}, z: {array}, s: {array}, n: m.i32):"]
+    lines = [
+        f"import {module} as m",
+        "",
+        "@m.kernel",
+        f"def step(x: {array}, y: {array}, z: {array}, s: {array}, n: m.i32):",
+    ]
     for task in range(tasks):
         scale = 0.5 + 0.25 * (task % 7) + (0.03125 if task == edited else 0.0)
-        lines += ["    for i in range(n):", f"        v0 = x[i] * {scale}", "        v1 = y[(i + 1) % n]", "        v2 = y[(i + n - 1) % n]"]
+        lines += [
+            "    for i in range(n):",
+            f"        v0 = x[i] * {scale}",
+            "        v1 = y[(i + 1) % n]",
+            "        v2 = y[(i + n - 1) % n]",
+        ]
         for number in range(statements):
             d, s, u = (rng.randrange(3) for _ in range(3))
             lines.append("        " + rng.choice(FORMS).format(d=d, s=s, u=u, k=rng.randrange(1, 9) * 0.125, m="m"))
             if number % 8 == 7:
                 lines += [f"        if v{d} > 0.5:", f"            v{d} = v{d} - 0.5"]
             if number % 10 == 9:
-                lines += [f"        for q{number} in range(4):", f"            v{s} += x[(i + q{number} * {task + 1}) % n] * 0.125"]
+                lines += [
+                    f"        for q{number} in range(4):",
+                    f"            v{s} += x[(i + q{number} * {task + 1}) % n] * 0.125",
+                ]
         lines += ["        z[i] = v0 + v1 + v2", "        s[0] += v0 * 0.001"]
     return "\n".join(lines) + "\n"
+
+
+def environment(python: str) -> dict[str, str]:
+    """Of a child process. A peer's interpreter must not see PYTHONPATH, where our own package lies under the same name."""
+    inherited = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+    if python != sys.executable:
+        inherited.pop("PYTHONPATH", None)
+    return inherited
 
 
 def child(args: argparse.Namespace) -> None:
@@ -78,11 +100,22 @@ def child(args: argparse.Namespace) -> None:
 def measure(python: str, module: str, options: dict, args: argparse.Namespace, results: dict) -> None:
     """One round of all situations of one system."""
     with tempfile.TemporaryDirectory() as folder:
-        env = dict(os.environ, HOME=folder, XDG_CACHE_HOME=folder + "/xdg", PYTHONDONTWRITEBYTECODE="1")
+        env = environment(python) | {"HOME": folder, "XDG_CACHE_HOME": folder + "/xdg"}
         for situation, edit in SITUATIONS:
             source = Path(folder) / "generated.py"
             source.write_text(kernel_source(module, args.tasks, args.statements, args.tasks // 2 if edit else None))
-            command = [python, __file__, "--child", str(source), "--cache", folder + "/cache", "--module", module, "--options", json.dumps(options)]
+            command = [
+                python,
+                __file__,
+                "--child",
+                str(source),
+                "--cache",
+                folder + "/cache",
+                "--module",
+                module,
+                "--options",
+                json.dumps(options),
+            ]
             done = subprocess.run(command, capture_output=True, text=True, env=env)
             found = [line for line in done.stdout.splitlines() if line.startswith("JSON")]
             if not found:
@@ -115,7 +148,10 @@ def main() -> None:
     median = {name: {key: statistics.median(values) for key, values in rows.items()} for name, rows in results.items()}
     for name in systems:
         for situation, _ in SITUATIONS:
-            print(f"{name + ', ' + situation:28}" + "".join(f"{median[name][situation, column]:10.1f}" for column in COLUMNS))
+            print(
+                f"{name + ', ' + situation:28}"
+                + "".join(f"{median[name][situation, column]:10.1f}" for column in COLUMNS)
+            )
     for name in systems:
         if not name.startswith("ours"):
             for own in ("ours", "ours per offload"):

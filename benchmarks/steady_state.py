@@ -2,6 +2,7 @@
 
 Prints medians in microseconds a call and the ratio of ours to each peer.
 """
+
 import argparse
 import json
 import os
@@ -12,6 +13,7 @@ import tempfile
 import time
 
 import numpy as np
+from compile_time import environment
 
 LARGE, BODIES, SIDE = 1 << 22, 1 << 11, 1 << 10
 
@@ -68,7 +70,11 @@ def kernels(m):
             f[i] = acc
 
     rng = np.random.default_rng(0)
-    hx, hy, hu = rng.random(LARGE, dtype=np.float32), rng.random(LARGE, dtype=np.float32), rng.random((SIDE, SIDE), dtype=np.float32)
+    hx, hy, hu = (
+        rng.random(LARGE, dtype=np.float32),
+        rng.random(LARGE, dtype=np.float32),
+        rng.random((SIDE, SIDE), dtype=np.float32),
+    )
     hp = rng.random((BODIES, 3), dtype=np.float32)
 
     def put(values):
@@ -131,7 +137,9 @@ def main() -> None:
         for name, python in systems.items():
             with tempfile.TemporaryDirectory() as folder:
                 command = [python, __file__, "--child", folder + "/cache", "--module", args.module]
-                done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, HOME=folder))
+                done = subprocess.run(
+                    command, capture_output=True, text=True, env=environment(python) | {"HOME": folder}
+                )
             found = [line for line in done.stdout.splitlines() if line.startswith("JSON")]
             if not found:
                 raise SystemExit(f"{name} failed:\n{done.stdout}{done.stderr}")
