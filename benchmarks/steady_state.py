@@ -5,7 +5,6 @@ Prints medians in microseconds a call and the ratio of ours to each peer.
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
