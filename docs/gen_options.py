@@ -60,7 +60,7 @@ HEAD = """# Options of qd.init
 
 Generated from `python/quadrants/lang/config.py` by `docs/gen_options.py`.
 
-Each is a keyword of `qd.init`, or `QD_<NAME>` in the environment (empty means unset; flags are `0` or `1`, types `32` or `64`); a keyword wins,
+Each is a keyword of `qd.init`, or `QD_<NAME>` in the environment (empty means unset; flags are integers, `0` is False; types `32` or `64`); a keyword wins,
 with a warning. A bad value raises `TypeError` or `ValueError` that names option, value and what is accepted; an unknown keyword `KeyError` with the nearest
 names. `qd.cfg` holds the options of the current runtime.
 
@@ -81,9 +81,25 @@ Beside them, `qd.init` takes:
 |---|---|---|
 | `arch` | `qd.cpu` | an arch, the name of one (also a plugin's own), or a list of which the first usable is taken; `QD_ARCH` overrides it |
 | `enable_fallback` | `True` | when none is usable: the CPU with a warning, or with `False` a `RuntimeError` with every refusal |
-| `require_version` | `None` | `"major.minor[.patch]"`: the same major version, not older |
+| `require_version` | `None` | `"major.minor[.patch]"`: the same major version, not older, as this package or as the released system whose language it has (1.3.3) |
 
-`QD_ENABLE_<ARCH>=0` forbids an arch. Debug switches of the environment: `QD_DUMP_IR`, `QD_LOAD_IR` (see [debugging](debugging.md)).
+## Environment
+
+| variable | effect |
+|---|---|
+| `QD_<NAME>` | an option of the table below |
+| `QD_ARCH` | overrides the argument `arch` |
+| `QD_ENABLE_<ARCH>=0` | forbids an arch |
+| `QD_LOG_LEVEL` | the option `log_level` |
+| `QD_LIB_DIR` `QD_BACKEND_PATH` | where plugins are looked for: [plugins](plugins.md) |
+| `QD_DUMP_IR` `QD_LOAD_IR` | dumps and replacements: [debugging](debugging.md). `QUADRANTS_LOAD_PTX` is checked like `QD_LOAD_IR` |
+| `QD_SHOW_COMPILING=1` | an info line for each kernel that is compiled |
+| `QD_KERNEL_COVERAGE` `QD_COVERAGE_MAX_PROBES` | [coverage of kernels](language/coverage.md) |
+| `QD_PERFDISPATCH_FORCE` `QD_PERFDISPATCH_PRINT_DEBUG` | choice and log of `qd.perf_dispatch` |
+| `QD_GRAPH` `QD_CUDA_FORCE_FLAT_CHECKPOINT_GRAPH` | no effect: pieces of a graph kernel give the same results however they are launched |
+| `QD_ENABLE_TORCH` `QD_ENABLE_PYBUF` | no effect: PyTorch is used when a program has imported it, output goes through Python |
+| `QD_DUMP_CFG` `QD_DUMP_SIMPLIFY` `QD_DUMP_AST` `QD_DEBUG_ADSTACK` | no effect: `QD_DUMP_IR` shows every stage there is |
+| `QD_VISIBLE_DEVICE` `QD_TMP_DIR` `QD_ENABLE_HIP_MEMPOOL` | no effect: Vulkan and AMD backends only |
 """
 
 

@@ -15,49 +15,18 @@ namespace qd::py {
 namespace {
 
 #if PY_VERSION_HEX >= 0x030c0000
-struct Watch {
-  uint64_t changes = 1;
-  size_t users = 0;
-};
 int watcher = -1;
-std::unordered_map<PyObject *, Watch> &watches() {
-  static auto &map = *new std::unordered_map<PyObject *, Watch>;  // guarded by the GIL; nodes don't move
+std::unordered_map<PyObject *, Tag::Watch> &watches() {
+  static auto &map = *new std::unordered_map<PyObject *, Tag::Watch>;  // guarded by the GIL; nodes don't move
   return map;
 }
-int on_change(PyDict_WatchEvent, PyObject *dict, PyObject *, PyObject *) {
-  if (const auto it = watches().find(dict); it != watches().end()) ++it->second.changes;
+int on_change(PyDict_WatchEvent event, PyObject *dict, PyObject *, PyObject *) {
+  if (const auto it = watches().find(dict); it != watches().end()) {
+    ++it->second.changes;
+    it->second.gone = event == PyDict_EVENT_DEALLOCATED;
+  }
   return 0;
 }
-class Tag {
- public:
-  explicit Tag(PyObject *dict) : dict_(dict) {
-    if (watcher < 0) checked(watcher = PyDict_AddWatcher(on_change));
-    checked(PyDict_Watch(watcher, dict));
-    watch_ = &watches()[dict];
-    ++watch_->users;
-  }
-  ~Tag() {
-    if (!watch_ || --watch_->users) return;
-    watches().erase(dict_);
-    if (PyDict_Unwatch(watcher, dict_) < 0) PyErr_Clear();
-  }
-  Tag(Tag &&t) noexcept : dict_(t.dict_), watch_(std::exchange(t.watch_, nullptr)) {}
-  Tag &operator=(Tag &&) = delete;
-  uint64_t now() const { return watch_->changes; }
-
- private:
-  PyObject *dict_;
-  Watch *watch_;
-};
-#else
-class Tag {
- public:
-  explicit Tag(PyObject *dict) : dict_(reinterpret_cast<PyDictObject *>(dict)) {}
-  uint64_t now() const { return dict_->ma_version_tag; }
-
- private:
-  PyDictObject *dict_;
-};
 #endif
 
 struct Name {
@@ -261,6 +230,22 @@ PyType_Spec spec = {"quadrants._native.Guards", sizeof(GuardsObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
+
+#if PY_VERSION_HEX >= 0x030c0000
+Tag::Tag(PyObject *dict) : dict_(dict) {
+  if (watcher < 0) checked(watcher = PyDict_AddWatcher(on_change));
+  checked(PyDict_Watch(watcher, dict));
+  watch_ = &watches()[dict];
+  ++watch_->users;
+}
+void Tag::leave() {
+  if (!watch_ || --watch_->users) return;
+  // A dict that is gone is watched no more: what is at its address now may be no dict at all.
+  const bool gone = watch_->gone;
+  watches().erase(dict_);
+  if (!gone && PyDict_Unwatch(watcher, dict_) < 0) PyErr_Clear();
+}
+#endif
 
 Watched::Watched(PyObject *o) {
   ref_ = Ref::take(PyType_SUPPORTS_WEAKREFS(Py_TYPE(o)) ? PyWeakref_NewRef(o, nullptr) : nullptr);

@@ -22,6 +22,38 @@ class Watched {
   bool weak_ = false;
 };
 
+// Tells whether a dict changed: an unchanged one costs one comparison of `now()`. Before Python 3.12 a dict carries a
+// version tag that every change of any dict renews; from 3.12 on the dict is watched and its changes are counted.
+#if PY_VERSION_HEX >= 0x030c0000
+class Tag {
+ public:
+  struct Watch {
+    uint64_t changes = 1;
+    size_t users = 0;
+    bool gone = false;
+  };
+  explicit Tag(PyObject *dict);
+  ~Tag() { leave(); }
+  Tag(Tag &&t) noexcept : dict_(t.dict_), watch_(std::exchange(t.watch_, nullptr)) {}
+  Tag &operator=(Tag &&) = delete;
+  uint64_t now() const { return watch_->changes; }
+
+ private:
+  void leave();
+  PyObject *dict_;
+  Watch *watch_;
+};
+#else
+class Tag {
+ public:
+  explicit Tag(PyObject *dict) : dict_(reinterpret_cast<PyDictObject *>(dict)) {}
+  uint64_t now() const { return dict_->ma_version_tag; }
+
+ private:
+  PyDictObject *dict_;
+};
+#endif
+
 // Numbers and strings by type and value (reals by their bits), everything else by identity.
 bool same_value(PyObject *was, PyObject *now);
 

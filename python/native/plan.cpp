@@ -160,11 +160,11 @@ class Objects {
       : args_(args), n_params_(n_params), heap_(n - n_params > on_stack ? new Ref[n - n_params] : nullptr) {}
   PyObject *operator[](size_t i) const { return i < n_params_ ? args_[i] : members()[i - n_params_].get(); }
   bool take(size_t i, PyObject *owner, PyObject *name) {
-    Ref found = member(owner, name);
-    if (!found) return false;
-    members()[i - n_params_] = std::move(found);
-    return true;
+    Ref &place = members()[i - n_params_];
+    if (!place) place = member(owner, name);
+    return bool(place);
   }
+  void give(size_t i, PyObject *known) { members()[i - n_params_] = Ref::share(known); }
 
  private:
   static constexpr size_t on_stack = 48;
@@ -234,6 +234,22 @@ size_t parts_of(const ArgPlan &a) {
   }
 }
 
+// Objects with several members that are read by name; the first 64 of them.
+void list_members(Plan &p) {
+  for (size_t i = 0; i < p.args.size(); ++i) {
+    const ArgPlan &a = p.args[i];
+    if (a.owner < 0) continue;
+    ArgPlan &owner = p.args[size_t(a.owner)];
+    if (owner.tag == ArgPlan::mapping) continue;
+    if (owner.members < 0) {
+      if (p.owners.size() == 64) continue;
+      owner.members = int32_t(p.owners.size());
+      p.owners.emplace_back(uint32_t(a.owner));
+    }
+    p.owners[size_t(owner.members)].add(uint32_t(i), a.name.get());
+  }
+}
+
 }  // namespace
 
 Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words) {
@@ -274,6 +290,7 @@ Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words) {
     }
     ++word;
   }
+  list_members(p);
   for (size_t i = 0; i < p.args.size(); ++i) {
     p.args[i].first = uint32_t(p.targets.size());
     p.args[i].count = uint32_t(targets[i].size());
@@ -304,13 +321,27 @@ bool pack_one(const Plan &p, size_t i, PyObject *o, const Objects *objects, uint
   return false;
 }
 
-int pack_members(const Plan &p, PyObject *const *args, uint64_t *words, std::vector<HostArray> *arrays) {
+void note_members(Members &m, const Objects &objects) {
+  std::vector<PyObject *> values(m.size());
+  for (size_t k = 0; k < values.size(); ++k) values[k] = objects[m.member(k)];
+  m.note(objects[m.owner()], values);
+}
+
+int pack_members(Plan &p, PyObject *const *args, uint64_t *words, std::vector<HostArray> *arrays) {
   Objects objects(args, p.n_params, p.args.size());
+  uint64_t unknown = 0;  // owners whose members had to be looked up, by bit
   for (size_t i = 0; i < p.args.size(); ++i) {
     const ArgPlan &a = p.args[i];
     if (a.owner >= 0 && !objects.take(i, objects[size_t(a.owner)], a.name.get())) return int(i);
     if (!pack_one(p, i, objects[i], &objects, words, arrays)) return int(i);
+    if (a.members < 0) continue;
+    Members &m = p.owners[size_t(a.members)];
+    if (!m.known(objects[i])) unknown |= uint64_t(1) << a.members;
+    else
+      for (size_t k = 0; k < m.size(); ++k) objects.give(m.member(k), m.value(k));
   }
+  for (size_t k = 0; k < p.owners.size(); ++k)
+    if (unknown >> k & 1) note_members(p.owners[k], objects);
   return -1;
 }
 
@@ -322,7 +353,7 @@ bool has_host_arrays(const Plan &p) {
   return false;
 }
 
-int pack(const Plan &p, PyObject *const *args, uint64_t *words, std::vector<HostArray> *arrays) {
+int pack(Plan &p, PyObject *const *args, uint64_t *words, std::vector<HostArray> *arrays) {
   std::memcpy(words, p.image.data(), p.image.size() * sizeof(uint64_t));
   if (p.n_params != p.args.size()) return pack_members(p, args, words, arrays);
   for (size_t i = 0; i < p.args.size(); ++i)

@@ -7,6 +7,7 @@
 
 #include "arrays.hpp"
 #include "guards.hpp"
+#include "members.hpp"
 
 namespace qd::py {
 
@@ -28,6 +29,7 @@ struct ArgPlan {
   bool by_value = false;            // fixed: number or string
   uint32_t size = 0;                // mapping: a dict of so many items; same: the object is that of argument `size`
   int32_t owner = -1;               // of a member
+  int32_t members = -1;             // number in Plan::owners of an object whose members are read
   Ref name;
   uint32_t first = 0, count = 0;  // its targets
 };
@@ -46,6 +48,7 @@ struct Plan {
   std::vector<Target> targets;
   std::vector<uint64_t> image;  // words with what is known beforehand
   std::vector<Ref> buffers;     // whose addresses are in `image`
+  std::vector<Members> owners;  // objects whose members are looked at
 };
 
 // From the lists of KernelObject.add. `n_words` is what the executable expects.
@@ -53,7 +56,7 @@ Plan make_plan(PyObject *args, PyObject *words, uint32_t n_words);
 
 // Copies the image and fills the arguments in. Returns the number of the first argument or member that doesn't fit, or
 // -1. Sets no error. Arrays of the host are listed in `arrays`, if given.
-int pack(const Plan &p, PyObject *const *args, uint64_t *words, std::vector<HostArray> *arrays = nullptr);
+int pack(Plan &p, PyObject *const *args, uint64_t *words, std::vector<HostArray> *arrays = nullptr);
 bool has_host_arrays(const Plan &p);
 // The type that an argument should have had: "i32", "vector of 3 numbers", ...
 std::string expected_type(const ArgPlan &a);

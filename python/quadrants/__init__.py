@@ -19,14 +19,14 @@ _LONG = {"f": "float", "i": "int", "u": "uint"}
 _NAMES = {
     "_native": _TYPES,
     "_logging": "CRITICAL DEBUG ERROR INFO TRACE WARN is_logging_effective set_logging_level",
-    "types.annotations": "Template template",
+    "types.annotations": "Template sparse_matrix_builder template",
     "types.enums": "DeviceCapability Format Layout",
     "types.primitive": "ref",
     "lang.exception": """QuadrantsAssertionError QuadrantsCompilationError QuadrantsNameError QuadrantsRuntimeError
         QuadrantsRuntimeTypeError QuadrantsSyntaxError QuadrantsTypeError""",
     "lang.misc": """amdgpu arm64 cpu cuda dump_compile_config extension gpu init is_extension_enabled metal python reset
         sync vulkan x64 x86_64""",
-    "lang.snode": "FieldsBuilder SNode axes i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l root",
+    "lang.snode": "FieldsBuilder SNode axes get_addr i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l rescale_index root",
     "lang.field": "Field MatrixField ScalarField field",
     "lang.struct": "Struct StructField",
     "types.structs": "dataclass",
@@ -43,10 +43,10 @@ _NAMES = {
     "lang.tensor": "Backend MatrixTensor Tensor VectorTensor tensor wrap",
     "lang.streams": "Event Stream create_event create_stream",
     "lang.perf_dispatch": "perf_dispatch",
-    "lang.graph_names": "graph_do_while graph_parallel graph_parallel_context stream_parallel",
+    "lang.graph_names": "GraphStatus graph_do_while graph_parallel graph_parallel_context stream_parallel",
     "lang.buffer_view": "BufferView",
-    "lang.later": """BitpackedFields GraphStatus Mesh MeshInstance activate append checkpoint clock_counter clock_freq_hz
-        deactivate deactivate_all_snodes get_addr is_active length rescale_index sparse_matrix_builder""",
+    "lang.later": """BitpackedFields Mesh MeshInstance activate append checkpoint clock_counter clock_freq_hz deactivate
+        deactivate_all_snodes is_active length""",
     "": "ad algorithms experimental graph interop lang linalg math profiler simt sparse tools types",
 }
 _HIDDEN = {

@@ -58,6 +58,7 @@ from quadrants.lang.field import field as field
 from quadrants.lang.func import func as func
 from quadrants.lang.func import pyfunc as pyfunc
 from quadrants.lang.func import real_func as real_func
+from quadrants.lang.graph_names import GraphStatus as GraphStatus
 from quadrants.lang.graph_names import graph_do_while as graph_do_while
 from quadrants.lang.graph_names import graph_parallel as graph_parallel
 from quadrants.lang.graph_names import graph_parallel_context as graph_parallel_context
@@ -66,7 +67,6 @@ from quadrants.lang.kernel import data_oriented as data_oriented
 from quadrants.lang.kernel import kernel as kernel
 from quadrants.lang.kernel import pure as pure
 from quadrants.lang.later import BitpackedFields as BitpackedFields
-from quadrants.lang.later import GraphStatus as GraphStatus
 from quadrants.lang.later import Mesh as Mesh
 from quadrants.lang.later import MeshInstance as MeshInstance
 from quadrants.lang.later import activate as activate
@@ -76,11 +76,8 @@ from quadrants.lang.later import clock_counter as clock_counter
 from quadrants.lang.later import clock_freq_hz as clock_freq_hz
 from quadrants.lang.later import deactivate as deactivate
 from quadrants.lang.later import deactivate_all_snodes as deactivate_all_snodes
-from quadrants.lang.later import get_addr as get_addr
 from quadrants.lang.later import is_active as is_active
 from quadrants.lang.later import length as length
-from quadrants.lang.later import rescale_index as rescale_index
-from quadrants.lang.later import sparse_matrix_builder as sparse_matrix_builder
 from quadrants.lang.matrix import Matrix as Matrix
 from quadrants.lang.matrix import Vector as Vector
 from quadrants.lang.misc import amdgpu as amdgpu
@@ -146,6 +143,7 @@ from quadrants.lang.perf_dispatch import perf_dispatch as perf_dispatch
 from quadrants.lang.snode import FieldsBuilder as FieldsBuilder
 from quadrants.lang.snode import SNode as SNode
 from quadrants.lang.snode import axes as axes
+from quadrants.lang.snode import get_addr as get_addr
 from quadrants.lang.snode import i as i
 from quadrants.lang.snode import ij as ij
 from quadrants.lang.snode import ijk as ijk
@@ -161,6 +159,7 @@ from quadrants.lang.snode import jl as jl
 from quadrants.lang.snode import k as k
 from quadrants.lang.snode import kl as kl
 from quadrants.lang.snode import l as l
+from quadrants.lang.snode import rescale_index as rescale_index
 from quadrants.lang.snode import root as root
 from quadrants.lang.static import assume_in_range as assume_in_range
 from quadrants.lang.static import block_local as block_local
@@ -191,6 +190,7 @@ from quadrants.lang.tensor import VectorTensor as VectorTensor
 from quadrants.lang.tensor import tensor as tensor
 from quadrants.lang.tensor import wrap as wrap
 from quadrants.types.annotations import Template as Template
+from quadrants.types.annotations import sparse_matrix_builder as sparse_matrix_builder
 from quadrants.types.annotations import template as template
 from quadrants.types.enums import DeviceCapability as DeviceCapability
 from quadrants.types.enums import Format as Format

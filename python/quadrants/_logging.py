@@ -3,6 +3,7 @@
 The level lives here as well as in the core, so that asking `is_logging_effective` costs no native call.
 """
 
+import sys
 from collections.abc import Callable
 
 from quadrants import _native
@@ -32,10 +33,17 @@ def is_logging_effective(level: str) -> bool:
     return _level != "off" and name != "off" and LEVELS.index(name) >= LEVELS.index(_level)
 
 
-def _get_logging(name: str) -> Callable[[str], None]:
-    def logger(message: str) -> None:
+def _get_logging(name: str) -> Callable[..., None]:
+    """A function that writes a line of a level: `_get_logging("info")("{} kernels", 3)`."""
+
+    def logger(msg: object, *args: object, **kwargs: object) -> None:
         if is_logging_effective(name):
-            _native.log(name, str(message))
+            text = str(msg)
+            text = text.format(*args, **kwargs) if args or kwargs else text
+            if name == CRITICAL:  # a level that the core has no lines of
+                print(f"[quadrants] [critical] {text}", file=sys.stderr, flush=True)
+            else:
+                _native.log(name, text)
 
     return logger
 

@@ -2,3 +2,4 @@
 
 __version__ = (0, 1, 0)
 __version_str__ = ".".join(map(str, __version__))
+LANGUAGE_VERSION = (1, 3, 3)  # of the released system: programs written for it run

@@ -4,9 +4,18 @@ import sys as _sys
 
 from quadrants.lang.later import fill_module as _fill_module
 
-_NAMES = "FwdMode Tape clear_all_gradients grad_for grad_replaced no_grad"
-_fill_module(_sys.modules[__name__], _NAMES)
+_NAMES = _fill_module(
+    _sys.modules[__name__],
+    """
+    class FwdMode(loss, param, seed=None, clear_gradients=True): clear_seed insert recover_kernels
+    class Tape(loss=None, clear_gradients=True, validation=False, grad_check=None): grad insert
+    clear_all_gradients(gradient_type=ADJOINT)
+    grad_for(primal)
+    grad_replaced(func)
+    no_grad(func)
+    """,
+)
 
 
 def __dir__() -> list[str]:
-    return _NAMES.split()
+    return _NAMES

@@ -4,12 +4,28 @@ import sys as _sys
 
 from quadrants.lang.later import fill_module as _fill_module
 
-_NAMES = """PrefixSumExecutor exclusive_scan_add exclusive_scan_max exclusive_scan_min
-    exclusive_scan_scratch_slots parallel_sort reduce_add reduce_by_key_add
-    reduce_by_key_scratch_slots reduce_max reduce_min reduce_scratch_slots select
-    select_scratch_slots sort sort_scratch_slots"""
-_fill_module(_sys.modules[__name__], _NAMES)
+_NAMES = _fill_module(
+    _sys.modules[__name__],
+    """
+    class PrefixSumExecutor(length): run
+    exclusive_scan_add(arr, out, scratch, n, dtype, log256_max_n)
+    exclusive_scan_max(arr, out, scratch, n, dtype, log256_max_n)
+    exclusive_scan_min(arr, out, scratch, n, dtype, log256_max_n)
+    exclusive_scan_scratch_slots(n, log256_max_n=None)
+    parallel_sort(keys, values=None)
+    reduce_add(arr, out, scratch, n, dtype, log256_max_n)
+    reduce_by_key_add(keys_in, values_in, keys_out, values_out, num_runs, scratch, n, value_dtype, log256_max_n)
+    reduce_by_key_scratch_slots(n)
+    reduce_max(arr, out, scratch, n, dtype, log256_max_n)
+    reduce_min(arr, out, scratch, n, dtype, log256_max_n)
+    reduce_scratch_slots(n, log256_max_n=None)
+    select(arr, flags, out, num_out, scratch, n, log256_max_n)
+    select_scratch_slots(n)
+    sort(keys, tmp_keys, values, tmp_values, scratch, n, key_dtype, has_values, end_bit, log256_max_n)
+    sort_scratch_slots(n, log256_max_n=None)
+    """,
+)
 
 
 def __dir__() -> list[str]:
-    return _NAMES.split()
+    return _NAMES

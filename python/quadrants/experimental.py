@@ -8,10 +8,10 @@ from quadrants.lang import func as _func
 _NAMES = "real_func"
 
 
-def real_func(fn: Any) -> Any:
+def real_func(func: Any) -> Any:
     """Deprecated: the same as `qd.real_func`."""
     warnings.warn("qd.experimental.real_func is deprecated. Use qd.real_func instead.", DeprecationWarning, stacklevel=2)
-    return _func.real_func(fn)
+    return _func.real_func(func)
 
 
 def __dir__() -> list[str]:

@@ -1,12 +1,11 @@
-"""`qd.interop`: sharing a device with other libraries. Not supported yet; each name says so when it is used."""
+"""`qd.interop`: sharing a device with other libraries."""
 
-import sys as _sys
 
-from quadrants.lang.later import fill_module as _fill_module
-
-_NAMES = "get_mps_command_queue"
-_fill_module(_sys.modules[__name__], _NAMES)
+def get_mps_command_queue() -> int:
+    """Address of PyTorch's command queue on Metal, for `qd.init(external_metal_command_queue=...)`; 0 where there is no
+    Metal, as on every system that this version runs on."""
+    return 0
 
 
 def __dir__() -> list[str]:
-    return _NAMES.split()
+    return ["get_mps_command_queue"]

@@ -17,7 +17,18 @@ _NAMES = """CuptiMetric clear_kernel_profiler_info clear_scoped_profiler_info co
     get_kernel_profiler_total_time get_predefined_cupti_metrics print_kernel_profiler_info
     print_memory_profiler_info print_scoped_profiler_info query_kernel_profiler_info
     set_kernel_profiler_metrics set_kernel_profiler_toolkit"""
-_fill_module(_sys.modules[__name__], "get_predefined_cupti_metrics", "CuptiMetric")
+_fill_module(_sys.modules[__name__], "get_predefined_cupti_metrics(name='')")
+
+
+class CuptiMetric:
+    """Describes a counter of CUDA devices: its `name`, and how a table shows it. Counters are not collected yet."""
+
+    def __init__(
+        self, name: str = "", header: str = "unnamed_header", val_format: str = "{:8.0f}", scale: float = 1.0
+    ) -> None:
+        self.name, self.header, self.val_format, self.scale = name, header, val_format, scale
+
+
 _compiles_seen = (-1, 0)  # epoch, number of compiles that clear_scoped_profiler_info has put behind us
 
 

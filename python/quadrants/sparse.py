@@ -4,9 +4,14 @@ import sys as _sys
 
 from quadrants.lang.later import fill_module as _fill_module
 
-_NAMES = "grid usage"
-_fill_module(_sys.modules[__name__], _NAMES)
+_NAMES = _fill_module(
+    _sys.modules[__name__],
+    """
+    grid(field_dict, shape)
+    usage(x)
+    """,
+)
 
 
 def __dir__() -> list[str]:
-    return _NAMES.split()
+    return _NAMES

@@ -1,12 +1,8 @@
-"""`qd.tools`: writers of geometry files. Not supported yet; each name says so when it is used."""
+"""`qd.tools`: writers of geometry files."""
 
-import sys as _sys
-
-from quadrants.lang.later import fill_module as _fill_module
-
-_NAMES = "PLYWriter write_vtk"
-_fill_module(_sys.modules[__name__], _NAMES)
+from quadrants.lang.ply import PLYWriter as PLYWriter
+from quadrants.lang.ply import write_vtk as write_vtk
 
 
 def __dir__() -> list[str]:
-    return _NAMES.split()
+    return ["PLYWriter", "write_vtk"]

@@ -47,6 +47,70 @@ def test_flags_by_keyword_and_by_environment(option, monkeypatch):
         config.resolve({}, print)
 
 
+def test_flags_of_the_environment_are_integers(monkeypatch):
+    monkeypatch.setenv("QD_DEBUG", "2")
+    assert config.resolve({}, print)["debug"] is True
+
+
+@pytest.mark.parametrize("option, text", [("default_fp", "16"), ("default_ip", "x")])
+def test_widths_of_the_environment(option, text, monkeypatch):
+    variable = "QD_" + option.upper()
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(ValueError, match=f"Invalid {variable}={text}, should be 32 or 64"):
+        config.resolve({}, print)
+
+
+OF_THE_SPECIFICATION = """arch opt_level advanced_optimization cfg_optimization debug check_out_of_bound
+raise_on_templated_floats fast_math flatten_if move_loop_invariant_outside_if cache_loop_invariant_global_vars
+demote_dense_struct_fors make_thread_local make_block_local detect_read_only real_matrix_scalarize force_scalarize_matrix
+half2_vectorization make_cpu_multithreading_loop default_fp default_ip default_cpu_block_dim default_gpu_block_dim gpu_max_reg
+saturating_grid_dim max_block_dim cpu_max_num_threads random_seed ad_stack_experimental_enabled ad_stack_size
+ad_stack_sparse_threshold_bytes print_ir print_preprocessed_ir print_ir_dbg_info print_accessor_ir print_struct_llvm_ir
+print_kernel_llvm_ir print_kernel_llvm_ir_optimized print_kernel_asm print_kernel_amdgcn debug_dump_path kernel_profiler
+timeline verbose verbose_kernel_launches use_llvm simplify_before_lower_access simplify_after_lower_access lower_access
+device_memory_GB device_memory_fraction cuda_stack_limit vk_api_version quant_opt_store_fusion quant_opt_atomic_demotion
+make_mesh_block_local optimize_mesh_reordered_mapping mesh_localize_to_end_mapping mesh_localize_from_end_mapping
+mesh_localize_all_attr_mappings experimental_auto_mesh_local demote_no_access_mesh_fors auto_mesh_local_default_occupacy
+offline_cache offline_cache_file_path offline_cache_cleaning_policy offline_cache_max_size_of_files
+offline_cache_cleaning_factor num_compile_threads external_metal_command_queue external_metal_command_queue_is_torch_queue
+cpu_block_dim_adaptive src_ll_cache print_non_pure log_level gdb_trigger short_circuit_operators print_full_traceback
+unrolling_limit""".split()
+
+
+def test_every_option_is_there_and_live(name):
+    """By keyword at its default, readable and writable in `qd.cfg`, in the dump; `arch` and `default_up` are read only."""
+    rows = [option for option in OF_THE_SPECIFICATION if option != "arch"]
+    assert set(rows) <= set(config.ROWS)
+    qd.init(
+        arch=name, **{option: config.ROWS[option].start() for option in rows if not option.startswith("offline_cache")}
+    )
+    for option in rows:
+        setattr(qd.cfg, option, getattr(qd.cfg, option))
+    assert {"arch", "default_up", *rows} <= set(dir(qd.cfg))
+    with pytest.raises(AttributeError):
+        qd.cfg.arch = qd.cpu
+
+
+@pytest.mark.parametrize("required", ["1.3", "1.3.3", "1.0", "1.3.1", "0.1", qd.__version_str__])
+def test_versions_that_are_met(required):
+    qd.lang.misc.check_require_version(required)
+
+
+@pytest.mark.parametrize("required", ["1.4", "1.3.4", "2.0", "0.9", "1", "1.x", "1.3.3.1", ""])
+def test_versions_that_are_not_met(required):
+    with pytest.raises(Exception, match="Required version >= |expected major.minor"):
+        qd.lang.misc.check_require_version(required)
+
+
+def test_extensions(name):
+    qd.init(arch=name)
+    enabled = {ext.name for ext in qd.extension if qd.is_extension_enabled(ext)}
+    assert enabled == {"data64", "assertion"}
+    qd.reset()
+    with pytest.raises(qd.QuadrantsRuntimeError, match="qd.init"):
+        qd.is_extension_enabled(qd.extension.sparse)
+
+
 def test_keyword_wins_with_a_warning(monkeypatch):
     said = []
     monkeypatch.setenv("QD_DEBUG", "1")

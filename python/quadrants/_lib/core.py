@@ -94,9 +94,9 @@ class Extension(_Named):
 class Layout(_Named):
     """Where the components of one element lie: side by side (AOS) or one array each (SOA)."""
 
-    AOS = 1
-    SOA = 2
-    NULL = 3
+    AOS = 0
+    SOA = 1
+    NULL = 2
 
 
 class Axis:

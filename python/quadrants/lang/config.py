@@ -103,7 +103,7 @@ def _as_per_offload(value: Any) -> Any:
     return _as_flag(value)
 
 
-FLAG = Kind("True False (1 0 in the environment)", _as_flag, lambda text: _as_flag(int(text)))
+FLAG = Kind("True False (integers in the environment: 0 is False)", _as_flag, lambda text: bool(int(text)))
 INT, COUNT = _integer(), _integer(0)
 TEXT = Kind("strings", _text, str)
 FRACTION, AMOUNT = _real(0.0, 1.0), _real(0.0, None)
@@ -259,6 +259,8 @@ def from_environment(option: Option) -> Any:
     try:
         return option.kind.parse(text)
     except (TypeError, ValueError):
+        if option.kind in (FP, IP):
+            raise ValueError(f"Invalid {name}={text}, should be 32 or 64") from None
         raise ValueError(f"{name}={text!r}: accepted are {option.kind.accepted}") from None
 
 

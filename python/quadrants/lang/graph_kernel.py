@@ -194,11 +194,15 @@ class GraphKernel(Kernel):
         result = None
         for step in steps:
             if isinstance(step, _Loop):
-                condition = self._condition(step, values)
-                while True:
+                condition, coverage = self._condition(step, values), impl.get_runtime().coverage
+                more = True
+                while more:
+                    if coverage is not None:
+                        coverage.mark(self.source, step.node, True)
                     self._run(step.steps, values)
-                    if int(condition[()]) == 0:
-                        break
+                    more = int(condition[()]) != 0
+                if coverage is not None:
+                    coverage.mark(self.source, step.node, False)
             else:
                 result = step.callable(*values)
         return result

@@ -7,6 +7,20 @@ from typing import Any
 from quadrants import graph
 
 
+class GraphStatus:
+    """What a launch of a kernel with checkpoints came to: whether it `yielded`, and at which `checkpoint` (its label)."""
+
+    __slots__ = ("checkpoint", "yielded")
+
+    def __init__(self, yielded: bool, checkpoint: int | None) -> None:
+        self.yielded, self.checkpoint = yielded, checkpoint
+
+    def __repr__(self) -> str:
+        return (
+            f"GraphStatus(yielded=True, checkpoint={self.checkpoint})" if self.yielded else "GraphStatus(yielded=False)"
+        )
+
+
 def graph_do_while(condition: Any) -> bool:
     """Deprecated name of `qd.graph.do_while`."""
     return graph.do_while(condition)

@@ -36,6 +36,7 @@ class Runtime:
             Any
         ] = []  # contexts of a parent process: closing them here could wait for threads that don't exist
         self.forked = False
+        self.coverage: Any = None  # lang.kernel_coverage.Recorder, when kernels report what they reach
         self._forget()
 
     def _forget(self) -> None:
@@ -73,10 +74,16 @@ class Runtime:
         self.context, self.arch = context, arch
         self.cfg = config.CompileConfig(values, arch)
         self.epoch += 1
+        if config.switched_on("QD_KERNEL_COVERAGE"):
+            from quadrants.lang import kernel_coverage
+
+            self.coverage = kernel_coverage.start()
 
     def stop(self) -> None:
         """Closes the context and tells every kernel. Idempotent."""
         context = self.context
+        self.collect_coverage()
+        self.coverage = None
         if self.forked and context is not None:
             self.abandoned.append(context)
             context = None
@@ -95,6 +102,11 @@ class Runtime:
             self._close(context)
         if traced:
             _native.trace_stop()
+
+    def collect_coverage(self) -> None:
+        """Notes which lines the kernels of this runtime have run, when QD_KERNEL_COVERAGE is on."""
+        if self.coverage is not None and not self.forked:
+            self.coverage.collect()
 
     def _close(self, context: Any) -> None:
         """Closes a context now, or when the last NumPy view of its memory is gone."""
@@ -175,6 +187,11 @@ def _leave_behind() -> None:
 
 
 def _close_at_exit() -> None:
+    if _runtime.coverage is not None or "quadrants.lang.kernel_coverage" in sys.modules:
+        from quadrants.lang import kernel_coverage
+
+        _runtime.collect_coverage()
+        kernel_coverage.write()
     # Daemon threads go on launching until the interpreter stops them: what they use is left to the end of the process.
     alone = len(sys._current_frames()) == 1
     seen = any(shared() is not None for shared in _runtime.shared)

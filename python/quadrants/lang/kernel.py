@@ -9,13 +9,15 @@ import threading
 import time
 import types
 
+from quadrants import _logging
 from quadrants import _native as native
 from quadrants._native import KernelObject
-from quadrants.lang import foreign, impl, source_tier, streams
+from quadrants.lang import config, foreign, impl, source_tier, streams
 from quadrants.lang.exception import QuadrantsRuntimeError, QuadrantsSyntaxError, not_supported_yet
 from quadrants.lang.frontend import arguments, results
 from quadrants.lang.frontend.signature import Signature
 from quadrants.lang.frontend.source import Source
+from quadrants.lang.later import later_function
 
 
 class PerOffloadCacheObservations:
@@ -51,6 +53,9 @@ class SrcLlCacheObservations:
         self.cache_key_generated = self.cache_validated = self.cache_loaded = self.cache_stored = False
 
 
+_GRAD, _RESUME = later_function("kernel.grad"), later_function("kernel.resume")
+
+
 class Kernel:
     """A kernel's function, source, parameters and observations: `callable._primal`."""
 
@@ -70,6 +75,7 @@ class Kernel:
         self.callable = KernelObject(self, self.specialise, len(self.signature.names), tuple(self.signature.names))
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self.callable, name, getattr(self, name))
+        self.callable.grad, self.callable.resume = _GRAD, _RESUME
         self.callable.__wrapped__ = fn
 
     def specialise(self, args: tuple, kwargs: dict) -> tuple[int, list]:
@@ -125,6 +131,8 @@ class Kernel:
             return self._add(found.executable, found, runtime, (time.perf_counter() - began) * 1e3 - in_core)
         from quadrants.lang.frontend import driver  # late: a hit needs nothing of it
 
+        if config.switched_on("QD_SHOW_COMPILING"):
+            _logging.info(f"Compiling kernel '{self.name}'")
         walking = time.perf_counter()
         walk = driver.walk(self, values, runtime)
         self._trace(runtime, "front end", "", walking)
@@ -241,10 +249,11 @@ def pure(fn):
     return fn
 
 
-def data_oriented(cls=None, *, template_primitives=True):
+def data_oriented(cls=None, *, stable_members=False, template_primitives=True):
     """Class decorator: its methods may be kernels and functions that use `self`.
 
-    Numbers that such an object holds are compile-time constants: another value compiles again. With
+    `stable_members` promises that members are never rebound; it has no effect, they are checked at little cost. Numbers
+    that such an object holds are compile-time constants: another value compiles again. With
     `template_primitives=False`, its ints, floats and bools are passed at each call instead.
     """
 

@@ -210,9 +210,9 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
         if self._flush is not None:
             self._flush()
 
-    def fill(self, value: Any) -> None:
+    def fill(self, val: Any) -> None:
         """Sets every entry to one number."""
-        self._assign(..., value)
+        self._assign(..., val)
 
     def cast(self, dtype: Any) -> "Matrix":
         """The same entries with another element type, cast as kernels cast."""

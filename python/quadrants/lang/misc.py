@@ -16,7 +16,7 @@ from quadrants._lib.core import (
     backend_name,
     host_arch,
 )
-from quadrants._version import __version__, __version_str__
+from quadrants._version import LANGUAGE_VERSION, __version__, __version_str__
 from quadrants.lang import config, impl
 from quadrants.lang.static import loop_unique as loop_unique
 
@@ -48,16 +48,19 @@ def plugin_dir() -> str:
     return os.environ.get("QD_LIB_DIR") or os.path.join(os.path.dirname(os.path.abspath(_native.__file__)), "plugins")
 
 
-def check_require_version(required: str) -> None:
-    """Exception unless the installed version has the same major number and is not older."""
+def check_require_version(require_version: str) -> None:
+    """Exception unless the required version is of the same major number and not newer than this one, or than the
+    released system whose language this one has: programs require the version that they were written for."""
+    required = require_version
     parts = str(required).split(".")
     if not 2 <= len(parts) <= 3 or not all(part.isdigit() for part in parts):
         raise Exception(f"require_version={required!r}: expected major.minor or major.minor.patch, numbers all of them")
     wanted = tuple(int(part) for part in parts) + (0,) * (3 - len(parts))
-    if wanted[0] != __version__[0] or wanted > __version__:
-        shown = ".".join(map(str, wanted))
+    if not any(wanted[0] == have[0] and wanted <= have for have in (__version__, LANGUAGE_VERSION)):
+        shown, language = (".".join(map(str, one)) for one in (wanted, LANGUAGE_VERSION))
         raise Exception(
-            f"Quadrants version mismatch. Required version >= {shown}, installed version = {__version_str__}."
+            f"Quadrants version mismatch. Required version >= {shown}, installed version = {__version_str__}, which has "
+            f"the language of {language}."
         )
 
 
@@ -139,6 +142,8 @@ def init(
     _test_mode: bool = False,
     enable_fallback: bool = True,
     require_version: str | None = None,
+    print_non_pure: Any = None,
+    src_ll_cache: Any = None,
     **kwargs: Any,
 ) -> "_SpecialConfig | None":
     """Starts a runtime, ending the previous one with all its fields, ndarrays and compiled code.
@@ -151,7 +156,12 @@ def init(
     """
     if require_version is not None:
         check_require_version(require_version)
-    given = {"default_fp": default_fp, "default_ip": default_ip}
+    given = {
+        "default_fp": default_fp,
+        "default_ip": default_ip,
+        "print_non_pure": print_non_pure,
+        "src_ll_cache": src_ll_cache,
+    }
     kwargs.update({name: value for name, value in given.items() if value is not None})
     values = config.resolve(kwargs, _logging.warn)
     wanted = _wanted_archs(arch)

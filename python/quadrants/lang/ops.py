@@ -34,7 +34,8 @@ def _rows(f, r):
 
 
 def _binary(name, on_numbers, doc):
-    def function(x, y):
+    def function(x1, x2):
+        x, y = x1, x2
         m = _matrix()
         if isinstance(x, m) or isinstance(y, m):
             a = x.to_list() if isinstance(x, m) else None
@@ -82,7 +83,14 @@ raw_mod = _binary(
     lambda x, y: _math.fmod(x, y) if isinstance(x, float) or isinstance(y, float) else int(_math.fmod(x, y)),
     "Remainder as C does it: with the sign of the first operand.",
 )
-pow = _binary("pow", _operator.pow, "x to the power y.")
+_power = _binary("pow", _operator.pow, "")
+
+
+def pow(base, exponent):
+    """`base` to the power `exponent`. Element-wise on vectors and matrices."""
+    return _power(base, exponent)
+
+
 bit_shr = _binary("bit_shr", lambda x, y: (x & 0xFFFFFFFF) >> y, "Logical shift right: zeros enter.")
 
 
@@ -129,18 +137,18 @@ def _fold(f, args, name):
     return out
 
 
-def cast(x, dtype):
-    """x as another scalar type: reals to integers truncate, to u1 means `!= 0`. Element-wise."""
+def cast(obj, dtype):
+    """`obj` as another scalar type: reals to integers truncate, to u1 means `!= 0`. Element-wise."""
     from quadrants.lang.util import cook_dtype
 
     dt = cook_dtype(dtype)
-    if isinstance(x, _matrix()):
-        return x.cast(dt)
-    return float(x) if dt.is_real else bool(x) if dt.name == "u1" else int(x)
+    if isinstance(obj, _matrix()):
+        return obj.cast(dt)
+    return float(obj) if dt.is_real else bool(obj) if dt.name == "u1" else int(obj)
 
 
-def bit_cast(x, dtype):
-    """The bits of x as another type of the same width."""
+def bit_cast(obj, dtype):
+    """The bits of `obj` as another type of the same width."""
     raise _kernel_only("bit_cast")
 
 
@@ -197,7 +205,7 @@ def atomic_cas(x, expected, desired):
     raise _kernel_only("atomic_cas")
 
 
-def volatile_load(x):
+def volatile_load(target):
     """Reads an element of a field or array exactly here and once."""
     raise _kernel_only("volatile_load")
 

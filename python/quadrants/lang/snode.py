@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from quadrants._lib.core import Axis
-from quadrants.lang.exception import QuadrantsRuntimeError
+from quadrants.lang.exception import QuadrantsRuntimeError, QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.impl import get_runtime
 
 MAX_AXES = 12
@@ -184,25 +184,25 @@ class FieldsBuilder:
         if self._epoch != get_runtime().epoch:
             raise QuadrantsRuntimeError("This FieldsBuilder belongs to a runtime that was reset; make a new one")
 
-    def dense(self, axes: Any, dimensions: Any) -> SNode:
+    def dense(self, indices: Any, dimensions: Any) -> SNode:
         """See SNode.dense."""
-        return self._root_node.dense(axes, dimensions)
+        return self._root_node.dense(indices, dimensions)
 
-    def pointer(self, axes: Any, dimensions: Any) -> SNode:
+    def pointer(self, indices: Any, dimensions: Any) -> SNode:
         """See SNode.pointer."""
-        return self._root_node.pointer(axes, dimensions)
+        return self._root_node.pointer(indices, dimensions)
 
-    def bitmasked(self, axes: Any, dimensions: Any) -> SNode:
+    def bitmasked(self, indices: Any, dimensions: Any) -> SNode:
         """See SNode.bitmasked."""
-        return self._root_node.bitmasked(axes, dimensions)
+        return self._root_node.bitmasked(indices, dimensions)
 
-    def dynamic(self, axis: Any, dimension: int, chunk_size: int | None = None) -> SNode:
+    def dynamic(self, index: Any, dimension: int, chunk_size: int | None = None) -> SNode:
         """See SNode.dynamic."""
-        return self._root_node.dynamic(axis, dimension, chunk_size)
+        return self._root_node.dynamic(index, dimension, chunk_size)
 
-    def quant_array(self, axes: Any, dimensions: Any, max_num_bits: int) -> SNode:
+    def quant_array(self, indices: Any, dimensions: Any, max_num_bits: int) -> SNode:
         """See SNode.quant_array."""
-        return self._root_node.quant_array(axes, dimensions, max_num_bits)
+        return self._root_node.quant_array(indices, dimensions, max_num_bits)
 
     def place(self, *fields: Any, offset: Any = None) -> SNode:
         """See SNode.place."""
@@ -247,5 +247,32 @@ class _Root:
     def __repr__(self) -> str:
         return "qd.root"
 
+    def __dir__(self) -> list[str]:
+        return sorted({name for cls in (SNode, FieldsBuilder) for name in vars(cls) if not name.startswith("_")})
+
 
 root = _Root()
+
+
+def index_ratios(a: tuple[int, ...], b: tuple[int, ...]) -> list[tuple[str | None, int]]:
+    """How an index along each axis of shape `a` becomes one of shape `b`: the operation (or None) and its number."""
+    pairs = zip(a, b)
+    return [("floordiv", m // n) if m > n else ("mul", n // m) if m < n else (None, 1) for m, n in pairs]
+
+
+def rescale_index(a: Any, b: Any, I: Any) -> Any:  # noqa: E741 - the documented name
+    """The index `I` of field (or node) `a`, as a vector, scaled to the shape of `b`: divided, rounding down, along an
+    axis where `a` is longer, multiplied where `b` is. In kernels and outside; QuadrantsTypeError for other arguments."""
+    from quadrants.lang.matrix import Vector
+
+    if not all(isinstance(getattr(x, "shape", None), tuple) for x in (a, b)):
+        raise QuadrantsTypeError(f"qd.rescale_index takes fields or nodes of fields, got {a!r:.60} and {b!r:.60}")
+    index = [int(one) for one in I]
+    for axis, (op, factor) in enumerate(index_ratios(a.shape, b.shape)[: len(index)]):
+        index[axis] = index[axis] // factor if op == "floordiv" else index[axis] * factor
+    return Vector(index)
+
+
+def get_addr(f: Any, indices: Any) -> Any:
+    """Address of an element of a field, in bytes, as a u64. Inside kernels only: QuadrantsSyntaxError elsewhere."""
+    raise QuadrantsSyntaxError("qd.get_addr can only be called inside kernels and functions.")

@@ -61,6 +61,7 @@ def active(runtime: Any) -> bool:
         and not options["print_ir"]
         and not config.switched_on("QD_DUMP_IR")
         and not config.switched_on("QD_LOAD_IR")
+        and runtime.coverage is None  # a probe is known to the walk that made it
     )
 
 

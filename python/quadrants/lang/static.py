@@ -6,7 +6,7 @@ back and `ndrange` iterates like nested ranges.
 
 import itertools
 
-from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError, not_supported_yet
+from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 
 
 def static(x, *xs):
@@ -129,17 +129,20 @@ def loop_unique(val, covers=None):
     return val
 
 
-LATER = ("global_thread_idx", "mesh_local", "mesh_patch_idx", "stop_grad")
+_LATER = """
+    global_thread_idx()
+    mesh_local(*args)
+    mesh_patch_idx()
+    stop_grad(x)
+"""
 
 
-def _later(name):
-    def function(*args, **kwargs):
-        raise not_supported_yet(f"qd.{name}")
+def __getattr__(name):
+    """What isn't supported yet, made when it is asked for: `later` imports this module's neighbours."""
+    if name == "LATER" or f"{name}(" in _LATER and not name.startswith("__"):
+        from quadrants.lang.later import made_later
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`qd.{name}` is not supported yet."
-    return function
-
-
-for _name in LATER:
-    globals()[_name] = _later(_name)
+        made = made_later("", _LATER)
+        globals().update(made, LATER=tuple(made))
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -305,18 +305,18 @@ class StructField(Field):
             return {n: one.to_numpy(dtype=dtype.get(n), copy=copy) for n, one in self._members.items()}
         return {n: one.to_numpy(dtype=dtype, copy=copy) for n, one in self._members.items()}
 
-    def from_numpy(self, arr: dict[str, Any]) -> None:  # type: ignore[override]
+    def from_numpy(self, array_dict: dict[str, Any]) -> None:  # type: ignore[override]
         """Sets members from a dict of arrays."""
-        for name, one in arr.items():
+        for name, one in array_dict.items():
             self._members[name].from_numpy(one)
 
     def to_torch(self, device: Any = None, *, copy: bool | None = True) -> dict[str, Any]:
         """As `to_numpy`, with tensors."""
         return {name: one.to_torch(device, copy=copy) for name, one in self._members.items()}
 
-    def from_torch(self, arr: dict[str, Any]) -> None:
+    def from_torch(self, array_dict: dict[str, Any]) -> None:  # type: ignore[override]
         """As `from_numpy`, from tensors."""
-        for name, one in arr.items():
+        for name, one in array_dict.items():
             self._members[name].from_torch(one)
 
     def to_dlpack(self, versioned: bool = False) -> Any:

@@ -83,9 +83,9 @@ class Tensor:
     def __setitem__(self, key: Any, value: Any) -> None:
         self._impl[key] = value
 
-    def fill(self, val: Any) -> None:
+    def fill(self, value: Any) -> None:
         """Sets every element."""
-        self._impl.fill(val)
+        self._impl.fill(value)
 
     def copy_from(self, other: Any) -> None:
         """Copies the elements of a tensor of the same shape and backend. TypeError for another backend."""

@@ -133,6 +133,6 @@ def determinant(m):
 
 
 @func
-def inverse(m):
+def inverse(mat):
     """Inverse of a square matrix."""
-    return m.inverse()
+    return mat.inverse()

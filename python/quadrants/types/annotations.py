@@ -6,7 +6,6 @@ A class and an instance mean the same: `x: qd.Template` is `x: qd.template()`, `
 from typing import Any
 
 from quadrants._lib.core import Layout
-from quadrants.lang.exception import not_supported_yet
 
 
 class Template:
@@ -75,7 +74,4 @@ class BufferViewType:
 
 
 class sparse_matrix_builder:  # noqa: N801 - the documented name
-    """A parameter that takes a builder of sparse matrices. Not supported yet."""
-
-    def __init__(self) -> None:
-        raise not_supported_yet("types.sparse_matrix_builder")
+    """A parameter that takes a builder of sparse matrices: kernels that have one are not supported yet."""

@@ -20,11 +20,15 @@ _CAPABILITIES += " has_non_semantic_info has_no_integer_wrap_decoration"
 
 def __getattr__(name: str) -> Any:
     if name == "Format":
-        value = Enum(name, _CHANNELS.split())
-        value.__doc__ = "Formats of textures: channels, bits a channel, and kind (u, i, f; unsigned normalised without)."
+        value = Enum(name, _CHANNELS.split(), start=0)
+        value.__doc__ = (
+            "Formats of textures: channels, bits a channel, and kind (u, i, f; unsigned normalised without)."
+        )
     elif name == "DeviceCapability":
-        value = Enum(name, ["spirv_" + row for row in _CAPABILITIES.split()])
-        value.__doc__ = "What a SPIR-V device can do, by the names that device reports use."
+        rows: dict[str, Any] = {"spirv_" + row: "spirv_" + row for row in _CAPABILITIES.split()}
+        rows.update({f"spirv_version_1_{k}": f"spirv_version={1 << 16 | k << 8}" for k in (3, 4, 5)})
+        rows["__doc__"] = "What a SPIR-V device can do: texts, by the names that device reports use."
+        value = type(name, (), rows)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals().setdefault(name, value)

@@ -2,6 +2,15 @@
 
 from types import SimpleNamespace
 
-from quadrants.lang.later import later_function
+from quadrants.lang.later import made_later
 
-quant = SimpleNamespace(**{name: later_function(f"types.quant.{name}") for name in ("int", "fixed", "float")})
+quant = SimpleNamespace(
+    **made_later(
+        "types.quant",
+        """
+    int(bits, signed=True, compute=None)
+    fixed(bits, signed=True, max_value=1.0, compute=None, scale=None)
+    float(exp, frac, signed=True, compute=None)
+""",
+    )
+)

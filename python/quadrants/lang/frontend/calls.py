@@ -8,6 +8,7 @@ from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import bundles, matrices, realfuncs, reports, structs, views
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.arguments import is_template, is_tensor
+from quadrants.lang.frontend.exprs import enum_member
 from quadrants.lang.frontend.outside import call_python
 from quadrants.lang.frontend.results import resolve_types
 from quadrants.lang.frontend.stmts import cast_result
@@ -125,6 +126,10 @@ def call_target(w, node, target):
             "Kernels cannot call other kernels. I.e., nested kernels are not allowed. Please check "
             "if you have direct/indirect invocation of kernels within kernels."
         )
+    here = getattr(kind, "kernel_call", None)
+    if here is not None:
+        args, kwargs = arguments(w, node)
+        return here(target, w, *args, **kwargs)
     later = getattr(target, "_quadrants_later", None)
     if later is not None:
         raise QuadrantsSyntaxError(f"qd.{later} is not supported yet")
@@ -236,16 +241,18 @@ def inline(w, node, func, owner):
         raise QuadrantsSyntaxError(
             f'the call of "{func.__name__}" is nested deeper than {MAX_DEPTH} inlined functions.'
         )
-    values = _bind(w, node, func, owner)
+    values, enums = _bind(w, node, func, owner)
     tree = func.source.tree
     returns = func.signature.returns
     saved = w.enter(func.fn, func.source, node)
     w.return_type = _conversion(returns)
+    w.enums, outer_enums = enums, w.enums
     for name, v in values:
         w.declare(name, v)
     run(w, tree.body)
     result, returned = w.result, w.returned
     w.leave(saved)
+    w.enums = outer_enums
     w.dead = False
     if returns is not None and not returned:
         raise QuadrantsSyntaxError(
@@ -290,15 +297,19 @@ def bound_nodes(w, node, sig, owner):
 
 
 def _bind(w, node, func, owner):
-    """(name, value) of each parameter."""
+    """(name, value) of each parameter, and the members of enumerations among them by name."""
     types_of = func.signature.types
-    out = []
+    out, enums = [], {}
     for k, (name, a) in enumerate(zip(func.signature.names, bound_nodes(w, node, func.signature, owner))):
         if k == 0 and owner is not None:
             out.append((name, owner))
         else:
             out.append((name, _argument(w, func, name, types_of[k], a)))
-    return out
+            if type(out[-1][1]) is int and type(a) in (ast.Name, ast.Attribute):
+                member = enum_member(w, a, out[-1][1])
+                if type(member) is not int:
+                    enums[name] = member
+    return out, enums
 
 
 def _argument(w, func, name, annotation, a):

@@ -15,6 +15,7 @@ from quadrants.lang.exception import (
     QuadrantsCompilationError,
     QuadrantsRuntimeTypeError,
     QuadrantsSyntaxError,
+    not_supported_yet,
 )
 from quadrants.lang.field import Field
 from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
@@ -28,6 +29,8 @@ from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     library,
     loops,
     members,
+    nodes,
+    precision,
     reports,
     stmts,
     structs,
@@ -48,7 +51,7 @@ from quadrants.lang.frontend.walker import Walker
 from quadrants.lang.tensor import Tensor, layout_of
 from quadrants.lang.util import cook_dtype
 from quadrants.lang.values import Mat, make
-from quadrants.types.annotations import NdarrayType
+from quadrants.types.annotations import NdarrayType, sparse_matrix_builder
 from quadrants.types.compound import MatrixType
 from quadrants.types.structs import StructType
 
@@ -118,6 +121,10 @@ def _walk(w, kernel, values):
     out.result = decoder(w.return_type) if w.returned and w.return_type is not None else None
     w.leave(saved)
     _check_readonly(w, kernel, values)
+    if w.lossy:
+        precision.deliver(w)
+    if w.coverage is not None:
+        w.coverage.finish(w, impl.get_runtime().require_context())
     out.builder, out.args, out.words, out.guards, out.sites = w.b, plan, w.words, w.rec.guards, w.sites
     out.recorder = w.rec
     return out
@@ -193,6 +200,8 @@ def parameter(w, kernel, plan, k, name, annotation, value):
         return views.parameter(w, kernel, plan, k, name, annotation, value)
     if bundles.is_bundle(annotation):
         return bundles.of_argument(w, kernel, plan, k, name, annotation, value)
+    if annotation is sparse_matrix_builder or isinstance(annotation, sparse_matrix_builder):
+        raise not_supported_yet(f'qd.types.sparse_matrix_builder (argument "{name}" of kernel "{kernel.name}")')
     raise QuadrantsSyntaxError(
         f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a "
         "vector or matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."

@@ -45,6 +45,9 @@ def name_value(w, node):
     return load(w, v)
 
 
+_WIDER = "Say the type, such as qd.i64(...), or choose another default: qd.init(default_ip=qd.i64)."
+
+
 def name_ref(w, node):
     v = w.vars.get(node.id, w)
     return w.outer(node.id) if v is w else v
@@ -53,7 +56,7 @@ def name_ref(w, node):
 def constant(w, node):
     v = node.value
     if type(v) is int and not w.static and not w.ip_min <= v <= w.ip_max:
-        raise QuadrantsTypeError(f"Integer literal {v} exceeded the range of default_ip: {w.default_ip}.")
+        raise QuadrantsTypeError(f"Integer literal {v} exceeded the range of default_ip: {w.default_ip}. {_WIDER}")
     return v
 
 
@@ -142,7 +145,7 @@ def unary_op(w, node):
     if op is ast.USub and type(node.operand) is ast.Constant and type(node.operand.value) is int:
         v = -node.operand.value
         if not w.static and v < w.ip_min:
-            raise QuadrantsTypeError(f"Integer literal {v} exceeded the range of default_ip: {w.default_ip}.")
+            raise QuadrantsTypeError(f"Integer literal {v} exceeded the range of default_ip: {w.default_ip}. {_WIDER}")
         return v
     x = ev(w, node.operand)
     if op is ast.UAdd:
@@ -296,11 +299,11 @@ def joined(w, node):
 def attribute_ref(w, node):
     x = ref(w, node.value)
     if type(x) is int and node.attr in ("value", "name"):
-        x = _enum_member(w, node.value, x)
+        x = enum_member(w, node.value, x)
     return attribute_of(w, x, node.attr)
 
 
-def _enum_member(w, node, number):
+def enum_member(w, node, number):
     """The member of an IntEnum that `node` stands for, which counts as its number everywhere else."""
     found = number
     if type(node) is ast.Attribute:
@@ -308,7 +311,7 @@ def _enum_member(w, node, number):
         if getattr(owner, "kernel_attribute", None) is None and type(owner) not in RECORDS:
             found = w.rec.attribute(owner, node.attr)
     elif type(node) is ast.Name:
-        found = w.rec.name(w.fn, node.id) if node.id not in w.vars else w.enums.get(node.id) if w.is_kernel else number
+        found = w.rec.name(w.fn, node.id) if node.id not in w.vars else w.enums.get(node.id)
     return found if isinstance(found, enum.Enum) else number
 
 
@@ -331,7 +334,11 @@ def attribute_of(w, x, attr):
             return x.endim if x.what == "Field" else x.ndim
         if attr == "grad":
             return _grad(w, x)
-        if attr in ("dual", "snode", "parent"):
+        if attr in ("snode", "parent"):
+            from quadrants.lang.frontend import nodes
+
+            return nodes.of_field(w, x, attr)
+        if attr == "dual":
             raise QuadrantsSyntaxError(f'attribute "{attr}" of fields is not supported yet')
         if attr in ("append", "length", "deactivate", "activate", "is_active"):
             raise QuadrantsSyntaxError(f'"{attr}" on sparse fields is not supported yet')

@@ -19,7 +19,8 @@ from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.calls import PLAIN, SPECIAL, _need_place, arguments, call_with_values
 from quadrants.lang.frontend.errors import warn
 from quadrants.lang.frontend.exprs import iterate
-from quadrants.lang.frontend.loops import Grouped, Range, bound
+from quadrants.lang.frontend.loops import Grouped, Range, bound, node_box
+from quadrants.lang.frontend.nodes import Node
 from quadrants.lang.frontend.table import ev, ref
 from quadrants.lang.struct import Struct
 from quadrants.lang.util import cook_dtype
@@ -122,6 +123,8 @@ def range_of(box):
 def grouped_(w, x):
     if type(x) is structs.AccStruct:
         x = x.first(w)
+    if type(x) is Node:
+        return Grouped(node_box(x))
     if type(x) in (Range, Acc):
         return Grouped(x)
     raise QuadrantsTypeError(f"qd.grouped takes a field, an array or an ndrange, got {describe(w, x)}")
@@ -181,7 +184,11 @@ def abs_(w, x):
 
 
 def binary_handler(name):
-    return lambda w, x, y: binary(w, name, x, y)
+    return lambda w, x1, x2: binary(w, name, x1, x2)
+
+
+def power(w, base, exponent):
+    return binary(w, "pow", base, exponent)
 
 
 def rounding_handler(name):
@@ -431,7 +438,7 @@ PLAIN[static.loop_unique] = lambda w, val, covers=None: val
 
 PLAIN.update({
     static.loop_config: loop_config_, ops.atan2: binary_handler("atan2"), ops.raw_div: binary_handler("raw_div"),
-    ops.raw_mod: binary_handler("raw_mod"), ops.pow: binary_handler("pow"), pow: binary_handler("pow"),
+    ops.raw_mod: binary_handler("raw_mod"), ops.pow: power, pow: lambda w, base, exp: power(w, base, exp),
     ops.bit_shr: binary_handler("bit_shr"), ops.floor: rounding_handler("floor"), ops.ceil: rounding_handler("ceil"),
     ops.round: rounding_handler("round"), ops.max: extreme_handler("max"), max: extreme_handler("max"),
     ops.min: extreme_handler("min"), min: extreme_handler("min"), ops.cast: cast_, ops.bit_cast: bit_cast_,

@@ -11,6 +11,7 @@ from quadrants.lang.frontend import errors
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.exprs import iterate
+from quadrants.lang.frontend.nodes import Node
 from quadrants.lang.frontend.source import assigned
 from quadrants.lang.frontend.stmts import bind_target, is_static
 from quadrants.lang.frontend.structs import AccStruct
@@ -91,6 +92,15 @@ def bound(w, v, what):
 def for_(w, node):
     if node.orelse:
         raise QuadrantsSyntaxError("'else' clause for 'for' not supported in Quadrants kernels")
+    if w.coverage is None:
+        _for(w, node)
+        return
+    w.coverage.open_loop(w, node)
+    _for(w, node)
+    w.coverage.close_loop(w, node)
+
+
+def _for(w, node):
     it = node.iter
     while type(it) is ast.IfExp and is_static(w, it.test):
         it = it.body if ev(w, it.test) else it.orelse
@@ -109,6 +119,10 @@ def for_(w, node):
     elif kind is Grouped:
         inner = over.inner if type(over.inner) is Range else _box(w, over.inner)
         _run(w, node, inner, config, lambda index: _bind_group(w, node, index))
+    elif kind is Node:
+        _check_arity(node.target, len(over.shape))
+        _check_shadow(w, node.target)
+        _run(w, node, node_box(over), config, lambda index: _bind(w, node.target, index))
     elif kind is Acc:
         _check_arity(node.target, over.ndim)
         _check_shadow(w, node.target)
@@ -118,6 +132,11 @@ def for_(w, node):
             f"Cannot loop over the object {describe(w, over)} in Quadrants scope. Loop over range, ndrange, "
             "a field, an array, or qd.static(...) of something known at compile time."
         )
+
+
+def node_box(over):
+    """The box of a loop over a node of a field tree."""
+    return Range([0] * len(over.shape), list(over.shape), None, "struct-for")
 
 
 def _box(w, acc):
@@ -151,7 +170,7 @@ def _check_arity(target, ndim):
     count = len(_names(target))
     if count != ndim and not (ndim == 0):
         raise QuadrantsIndexError(
-            f"Number of struct-for indices does not match loop variable dimensionality ({count} names, {ndim} axes). "
+            f"Number of struct-for indices does not match loop variable dimensionality ({count} != {ndim}). "
             "Maybe you wanted to use `for I in qd.grouped(x)`?"
         )
 
@@ -276,6 +295,8 @@ def _body(w, node, frame, index, bind):
     w.loops.append(frame)
     mark = len(w.undo)
     bind(index)
+    if w.coverage is not None:
+        w.coverage.branch(w, node, True)
     run(w, node.body)
     w.close_scope(mark)
     w.dead = False
@@ -285,16 +306,23 @@ def _body(w, node, frame, index, bind):
 def _unroll(w, node, it):
     for keyword in it.keywords:
         raise QuadrantsSyntaxError(f"qd.static takes no keyword '{keyword.arg}'")
+    if any(is_static(w, a) for a in it.args):
+        raise QuadrantsSyntaxError("'qd.static' cannot be nested")
     items = iterate(w, ev(w, it), "static loop")
     limit = w.options.get("unrolling_limit", 32)
     if limit and len(items) > limit:
-        text = f"You are unrolling more than {limit} iterations, so the compile time may be extremely long."
+        text = (
+            f"You are unrolling more than {limit} iterations, so the compile time may be extremely long. A loop without "
+            "qd.static compiles faster; qd.init(unrolling_limit=0) switches this warning off."
+        )
         errors.warn(w, text, node)
     w.loops.append(Frame(True, runtime=w.runtime))
     stores = assigned(node.body)  # the same name may be a variable elsewhere: here it stays known
     for item in items:
         mark = len(w.undo)
         bind_target(w, node.target, item, stores)
+        if w.coverage is not None:
+            w.coverage.branch(w, node, True)
         run(w, node.body)
         w.close_scope(mark)
         if w.returned or (w.dead and w.jump is None):  # a return
@@ -311,6 +339,15 @@ def while_(w, node):
         raise QuadrantsSyntaxError("'else' clause for 'while' not supported in Quadrants kernels")
     if is_static(w, node.test):
         raise QuadrantsSyntaxError("`while qd.static(...)` is not supported: use `for ... in qd.static(...)`")
+    if w.coverage is None:
+        _while(w, node)
+        return
+    w.coverage.open_loop(w, node)
+    _while(w, node)
+    w.coverage.close_loop(w, node)
+
+
+def _while(w, node):
     b = w.b
     b.repeat()
     label = w.labels
@@ -328,6 +365,8 @@ def while_(w, node):
         inner = w.labels
         w.labels += 1
     w.loops.append(Frame(False, False, label, inner))
+    if w.coverage is not None:
+        w.coverage.branch(w, node, True)
     run(w, node.body)
     w.loops.pop()
     w.close_scope(mark)

@@ -10,7 +10,7 @@ from quadrants.lang.exception import (
     QuadrantsSyntaxError,
     QuadrantsTypeError,
 )
-from quadrants.lang.frontend import access, errors, matrices, reports, structs
+from quadrants.lang.frontend import access, errors, matrices, precision, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.table import STMT, NeedVariable, ev, ref, run
@@ -88,6 +88,9 @@ def assign_to(w, node, v):
     """Assigns a value to any target."""
     kind = type(node)
     if kind is ast.Name:
+        current = w.vars.get(node.id)
+        if current is not None and (type(current) is Var or type(current) in PLACES):
+            precision.assigned(w, node, current, v)
         assign_name(w, node.id, v)
     elif kind is ast.Tuple or kind is ast.List:
         _unpack(w, node, v)
@@ -95,6 +98,7 @@ def assign_to(w, node, v):
         place = ref(w, node)
         if type(place) not in PLACES:
             raise _not_assignable(w, node, place)
+        precision.assigned(w, node, place, v)
         store(w, place, v)
     else:
         raise QuadrantsSyntaxError(f'Unsupported assignment target "{kind.__name__}"')
@@ -231,6 +235,9 @@ def matrices_type():
 _ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 
 
+_AUGMENTED = {op: f"Atomic {name}" for op, name in _ATOMIC.items()}
+
+
 def aug_assign(w, node):
     target, op = node.target, type(node.op)
     place = w.vars.get(target.id, w) if type(target) is ast.Name else ref(w, target)
@@ -241,11 +248,13 @@ def aug_assign(w, node):
         v = ev(w, node.value)
         if type(v) not in SCALARS:
             raise QuadrantsTypeError(f"cannot assign '{describe(w, v)}' to '{place.dtype}'")
+        precision.assigned(w, node, place, v, _AUGMENTED.get(op, "Assign"))
         w.b.set(place, w.bin[op](w.get(place), v))
         return
     if kind not in PLACES:
         raise _aug_error(w, node, target, place)
     v = ev(w, node.value)
+    precision.assigned(w, node, place, v, _AUGMENTED.get(op, "Assign"))
     if kind is Elem and op in _ATOMIC:
         access.atomic(w, _ATOMIC[op], place, v)
         return
@@ -280,29 +289,35 @@ def _aug_error(w, node, target, place):
 def if_(w, node):
     test = ev(w, node.test)
     if is_static(w, node.test):
+        if w.coverage is not None:
+            w.coverage.branch(w, node, bool(test))
         run(w, node.body if test else node.orelse)
         return
     cond = truth(w, test, "if")
     b = w.b
     b.when(cond)
     w.runtime += 1
-    _branch(w, node.body)
-    if node.orelse:
+    _branch(w, node, True)
+    if node.orelse or w.coverage is not None:
         b.other()
-        _branch(w, node.orelse)
+        _branch(w, node, False)
     w.runtime -= 1
     b.end()
 
 
-def _branch(w, body):
+def _branch(w, node, taken):
     mark = len(w.undo)
-    run(w, body)
+    if w.coverage is not None:
+        w.coverage.branch(w, node, taken)
+    run(w, node.body if taken else node.orelse)
     w.close_scope(mark)
     w.dead = False
 
 
 def break_(w, node):
     frame = _frame(w, "break")
+    if w.coverage is not None:
+        w.coverage.leave_loop(w)
     if frame.is_static:
         w.jump = "break"
     elif frame.is_parallel:
@@ -327,9 +342,8 @@ def _frame(w, word):
     frame = w.loops[-1]
     if frame.is_static and w.runtime != frame.runtime:
         raise QuadrantsSyntaxError(
-            f"You are trying to `{word}` a static `for` loop, while a condition on the way is not static. Use "
-            "qd.static "
-            "for the conditions in between, or a loop that is not static."
+            f"You are trying to `{word}` a static `for` loop, but the `{word}` statement is inside a non-static `if`, `for` "
+            "or `while`. Use qd.static for the conditions in between, or a loop that is not static."
         )
     return frame
 

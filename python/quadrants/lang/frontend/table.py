@@ -36,7 +36,10 @@ def ref(w, node):
 
 
 def run(w, body):
+    coverage = w.coverage
     for node in body:
+        if coverage is not None:
+            coverage.reach(w, node)
         STMT[type(node)](w, node)
         if w.dead:
             return

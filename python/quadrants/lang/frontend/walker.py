@@ -15,6 +15,7 @@ from quadrants._native import Builder, Value
 from quadrants.lang.exception import QuadrantsNameError, QuadrantsTypeError
 from quadrants.lang.frontend import access, errors, overflow, purity
 from quadrants.lang.guards import Recorder
+from quadrants.lang.kernel_coverage import Probes
 from quadrants.lang.static import ndrange
 from quadrants.lang.values import Mat, make
 
@@ -83,6 +84,8 @@ class Walker:
         self.dead = False
         self.jump = None
         self.loop_config = None
+        self.lossy = {}  # see precision.py
+        self.coverage = None if runtime.coverage is None else Probes(runtime.coverage)
 
     # ------------------------------------------------------------------------------------------------ functions, scopes
     def enter(self, fn, source, call):
@@ -154,6 +157,10 @@ class Walker:
             return x
         if isinstance(x, Tensor):
             return self.wrap(x._impl, what)
+        if isinstance(x, SNode):
+            from quadrants.lang.frontend.nodes import Node
+
+            return Node(x)
         if isinstance(x, StructField):
             return self.acc(x, lambda w, field: structs().AccStruct(field))
         if isinstance(x, Field):
@@ -225,10 +232,11 @@ def located(w, error):
 
 def _host_classes():
     """Imported late: the host classes import the front end's tables."""
-    global Field, Ndarray, Matrix, Struct, StructField, Tensor
+    global Field, Ndarray, Matrix, SNode, Struct, StructField, Tensor
     from quadrants.lang.field import Field
     from quadrants.lang.matrix import Matrix
     from quadrants.lang.ndarray import Ndarray
+    from quadrants.lang.snode import SNode
     from quadrants.lang.struct import Struct, StructField
     from quadrants.lang.tensor import Tensor
 
@@ -239,4 +247,4 @@ def structs():
     return module
 
 
-Field = Ndarray = Matrix = Struct = StructField = Tensor = ()
+Field = Ndarray = Matrix = SNode = Struct = StructField = Tensor = ()
