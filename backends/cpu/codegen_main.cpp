@@ -106,6 +106,7 @@ llvm_emitter::TargetHooks hooks() {
   llvm_emitter::TargetHooks h;
   h.max_partials = QDX_CPU_MAX_PARTIALS;
   h.divide_in_float = true;
+  h.joined_adds = 2;
   h.report_symbol = "qd_cpu_report";
   h.math = vector_math;
   return h;

@@ -10,14 +10,15 @@
 extern "C" {
 #endif
 
-#define QDX_CUDA_CODEGEN_VERSION 1u
+#define QDX_CUDA_CODEGEN_VERSION 2u
 #define QDX_CUDA_CODEGEN_SYMBOL "qdx_cuda_codegen"
 
-/* A task is a kernel of four parameters: the argument block, begin, end, check (64 bits each). The block is the first
+/* A task is a kernel of four or five parameters: the argument block, begin, end, check, scratch (64 bits each). The block is the first
  * parameter itself, by value, when it has at most QDX_CUDA_MAX_BLOCK words; otherwise its address in global memory. With
  * end INT64_MIN a task finds its range itself; with check 1 it does nothing after a failure was reported. The block size
- * is a multiple of 32. */
-#define QDX_CUDA_MAX_BLOCK 500u /* with the other three below the 4096 bytes that every driver takes */
+ * is a multiple of 32. Scratch is there where `scratch` below is above 0: the address of 8 * (1 + scratch * blocks) bytes in
+ * global memory. Their first word is 0 before and after a launch; a launch that may run beside this one has other ones. */
+#define QDX_CUDA_MAX_BLOCK 500u /* with the others below the 4096 bytes that every driver takes */
 
 /* Beside the object `<task>` in a pack: the object `<task>.meta`. */
 typedef struct QdxCudaMeta {
@@ -28,6 +29,8 @@ typedef struct QdxCudaMeta {
   uint32_t partials;  /* reductions: 0 or more */
   uint32_t asked;     /* 1: the block size was asked for and is not made smaller */
   uint32_t axes;      /* of the grid; 0: serial */
+  uint32_t scratch;   /* reductions whose parts go through scratch memory */
+  uint32_t batch;     /* positions that a thread works on side by side when there are more of them than threads, or 1 */
   uint32_t reserved;
 } QdxCudaMeta;
 
@@ -52,6 +55,6 @@ typedef const QdxCudaCodegen *(QDB_CALL *QdxCudaCodegenFn)(void);
 
 #ifdef __cplusplus
 }
-static_assert(sizeof(QdxCudaMeta) == 32 && sizeof(QdxCudaTarget) == 24, "codegen layout");
+static_assert(sizeof(QdxCudaMeta) == 40 && sizeof(QdxCudaTarget) == 24, "codegen layout");
 #endif
 #endif

@@ -31,6 +31,8 @@ namespace {
 
 using plugin::Failure;
 
+constexpr const char *triple_name = "nvptx64-nvidia-cuda";
+
 struct Settings {
   uint32_t sm = 0, ptx = 0;
   bool fast_math = true;
@@ -45,7 +47,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Settings &s) {
         LLVMInitializeNVPTXAsmPrinter();
     llvm_emitter::configure_llvm();
   });
-  const llvm::Triple triple("nvptx64-nvidia-cuda");
+  const llvm::Triple triple(triple_name);
   std::string error;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) throw Failure(QDB_E_COMPILE, "LLVM has no nvptx64 target: " + error);
@@ -60,12 +62,13 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Settings &s) {
 
 llvm::TargetMachine &machine_of(const Settings &s) {
   struct Kept {
-    uint32_t sm = 0;
+    uint32_t sm = 0, ptx = 0;
     bool quick = false;
     std::unique_ptr<llvm::TargetMachine> machine;
   };
   thread_local Kept kept;
-  if (!kept.machine || kept.sm != s.sm || kept.quick != s.quick()) kept = {s.sm, s.quick(), make_machine(s)};
+  if (!kept.machine || kept.sm != s.sm || kept.ptx != s.ptx || kept.quick != s.quick())
+    kept = {s.sm, s.ptx, s.quick(), make_machine(s)};
   return *kept.machine;
 }
 
@@ -110,12 +113,15 @@ struct TaskCompile {
     read.allow_recursion = false;
     if (!unit.read(task.ir.ptr, task.ir.len, fault, read))
       throw Failure(fault.status, fault.message, std::string(name));
-    auto &machine = machine_of(settings);
     llvm::LLVMContext context;
     auto m = std::make_unique<llvm::Module>("task", context);
-    m->setTargetTriple(machine.getTargetTriple());
-    m->setDataLayout(machine.createDataLayout());
-    meta = build_module(*m, unit, llvm::StringRef(symbol.data(), symbol.size()), settings.fast_math);
+    m->setTargetTriple(llvm::Triple(triple_name));
+    m->setDataLayout(machine_of(settings).createDataLayout());
+    const auto built = build_module(*m, unit, llvm::StringRef(symbol.data(), symbol.size()), settings.sm, settings.fast_math);
+    meta = built.meta;
+    Settings needed = settings;
+    needed.ptx = std::max(needed.ptx, built.ptx);
+    auto &machine = machine_of(needed);
     if (request.flags & QDB_COMPILE_DUMP_IR) m = replaced(context, std::move(m));
     std::string why;
     if (!link_device_math(*m, why)) throw Failure(QDB_E_INTERNAL, "device math: " + why, std::string(name));

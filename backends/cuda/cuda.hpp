@@ -64,6 +64,7 @@ struct Entry {
   QdxCudaMeta meta{};
   std::atomic<CUfunction> function{nullptr};
   uint32_t block = 0;        // threads
+  uint32_t places = 0;       // blocks that the device runs at once
   uint32_t most_blocks = 0;  // of a grid; more would only wait
 };
 
@@ -90,11 +91,14 @@ class Stream : public plugin::Object {
   void to_device(const Call &, CUdeviceptr to, const char *from, uint64_t size);
   void to_host(const Call &, char *to, CUdeviceptr from, uint64_t size);
   void prepare(Entry &);
+  CUdeviceptr scratch();
   void launch_one(const QdbLaunch &);
   void launch_large(Entry &, const QdbLaunch &, void **parameters, uint32_t blocks, uint32_t block);
 
   Device &device_;
   CUstream stream_ = nullptr;
+  std::once_flag scratch_once_;
+  CUdeviceptr scratch_ = 0;
 };
 
 class Device : public plugin::Object {

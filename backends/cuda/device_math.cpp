@@ -71,15 +71,15 @@ llvm::Value *device_math(llvm::IRBuilder<> &b, Op op, llvm::Value *x, llvm::Valu
   const bool quick = fast && x->getType()->isFloatTy();
   if (op == Op::fdiv) {
     if (!quick || llvm::isa<llvm::Constant>(y)) return nullptr;
-    return b.CreateIntrinsic(in::nvvm_div_full, {}, {x, y});
+    return b.CreateIntrinsic(in::nvvm_div_full_ftz, {}, {x, y});
   }
   if (op == Op::pow)
     if (llvm::Value *v = small_power(b, x, y, fast)) return v;
   llvm::IRBuilder<>::FastMathFlagGuard guard(b);
   b.setFastMathFlags({});  // LLVM's own estimates lose infinities
-  if (op == Op::sqrt) return quick ? b.CreateIntrinsic(in::nvvm_sqrt_approx_f, {}, {x}) : exact_root(b, x);
+  if (op == Op::sqrt) return quick ? b.CreateIntrinsic(in::nvvm_sqrt_approx_ftz_f, {}, {x}) : exact_root(b, x);
   if (op == Op::rsqrt)
-    return quick ? b.CreateIntrinsic(in::nvvm_rsqrt_approx_f, {}, {x})
+    return quick ? b.CreateIntrinsic(in::nvvm_rsqrt_approx_ftz_f, {}, {x})
                  : b.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), exact_root(b, x));
   if (quick || x->getType()->isDoubleTy()) return library_call(b, op, x, y);
   auto *f64 = b.getDoubleTy();

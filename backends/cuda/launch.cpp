@@ -15,6 +15,10 @@ constexpr uint32_t smallest_block = 64;
 // threads, because each of them begins with shuffles or divisions; everything else the balance of many.
 uint32_t waves(const QdxCudaMeta &m) { return m.partials ? 1 : m.axes > 1 ? 2 : 32; }
 
+// Of reductions: a word for each block and partial result that has to be added in order, behind a counter.
+constexpr uint64_t most_partials = 32, most_blocks_at_once = 32;
+uint64_t scratch_words(const Primary &p) { return most_partials * most_blocks_at_once * p.multiprocessors; }
+
 }  // namespace
 
 Stream::Stream(Device &device) : device_(device) {
@@ -28,6 +32,7 @@ Stream::~Stream() {
   try {
     const Current current(device_.driver(), device_.primary().context);
     device_.driver().cuStreamSynchronize(stream_);
+    if (scratch_) device_.release(scratch_);
     device_.driver().cuStreamDestroy(stream_);
   } catch (const plugin::Failure &) {  // the driver is beyond answering
   }
@@ -36,6 +41,12 @@ Stream::~Stream() {
 void Stream::sync(const Call &) {
   const Current current(device_.driver(), device_.primary().context);
   QDX_CUDA(device_.driver(), cuStreamSynchronize, stream_);
+}
+
+// Launches of one stream run one after another, so they share it.
+CUdeviceptr Stream::scratch() {
+  std::call_once(scratch_once_, [&] { scratch_ = device_.allocate(8 * (1 + scratch_words(device_.primary()))); });
+  return scratch_;
 }
 
 // Once an entry: finds its function, which loads its code, and how many blocks the device runs at once.
@@ -51,8 +62,9 @@ void Stream::prepare(Entry &e) {
   int blocks = 0;
   if (const CUresult r = d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, int(e.block), 0))
     fail(d, r, "cuOccupancyMaxActiveBlocksPerMultiprocessor", e.symbol);
-  const uint64_t places = uint64_t(std::max(blocks, 1)) * p.multiprocessors;
-  e.most_blocks = uint32_t(std::min<uint64_t>(places * waves(e.meta), INT_MAX));
+  e.places = uint32_t(std::max(blocks, 1)) * p.multiprocessors;
+  e.most_blocks = uint32_t(std::min<uint64_t>(uint64_t(e.places) * waves(e.meta), INT_MAX));
+  if (e.meta.scratch) e.most_blocks = uint32_t(std::min<uint64_t>(e.most_blocks, scratch_words(p) / e.meta.scratch));
   e.function.store(f, std::memory_order_release);
 }
 
@@ -87,10 +99,14 @@ void Stream::launch_one(const QdbLaunch &l) {
       // Few positions: smaller blocks, so that every multiprocessor has some.
       while (!e.meta.asked && block > smallest_block && n < uint64_t(block) * 2 * device_.primary().multiprocessors)
         block /= 2;
-      blocks = uint32_t(std::min<uint64_t>((n + block - 1) / block, blocks));
+      uint64_t wanted = (n + block - 1) / block;
+      // Enough for every thread: it works on several positions side by side.
+      if (wanted / e.meta.batch >= e.places) wanted = (wanted + e.meta.batch - 1) / e.meta.batch;
+      blocks = uint32_t(std::min<uint64_t>(wanted, blocks));
     }
   }
-  void *parameters[] = {const_cast<void *>(l.args), &begin, &end, &check};
+  CUdeviceptr memory = e.meta.scratch ? scratch() : 0;
+  void *parameters[] = {const_cast<void *>(l.args), &begin, &end, &check, &memory};
   if (e.meta.arg_words > QDX_CUDA_MAX_BLOCK) return launch_large(e, l, parameters, blocks, block);
   const Driver &d = device_.driver();
   const CUresult r = d.cuLaunchKernel(e.function.load(std::memory_order_relaxed), blocks, 1, 1, block, 1, 1, 0, stream_,

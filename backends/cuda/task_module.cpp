@@ -3,6 +3,7 @@
 #include "backends/cuda/task_module.hpp"
 
 #include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
@@ -20,7 +21,7 @@ namespace {
 
 namespace in = llvm::Intrinsic;
 constexpr unsigned global_space = 1, shared_space = 3;
-constexpr uint32_t warp = 32, usual_block = 256, most_threads = 1024, most_partials = 32;
+constexpr uint32_t joined_ptx = 81, warp = 32, usual_block = 256, most_threads = 1024, most_partials = 32;
 
 template <in::ID id>
 llvm::Value *special(llvm::IRBuilder<> &b) {
@@ -34,12 +35,29 @@ llvm::Value *shuffle(llvm::IRBuilder<> &b, llvm::Value *v, unsigned distance) {
 
 void barrier(llvm::IRBuilder<> &b) { b.CreateIntrinsic(in::nvvm_barrier_cta_sync_aligned_all, {}, {b.getInt32(0)}); }
 
-llvm_emitter::TargetHooks hooks() {
+void fence(llvm::IRBuilder<> &b) { special<in::nvvm_membar_gl>(b); }
+
+// sm_90 and PTX 8.1. The address is a multiple of what is changed.
+void add_joined(llvm::IRBuilder<> &b, llvm::Value *address, llvm::ArrayRef<llvm::Value *> values) {
+  llvm::SmallVector<llvm::Type *> types{address->getType()};
+  llvm::SmallVector<llvm::Value *> operands{address};
+  for (llvm::Value *v : values) types.push_back(v->getType()), operands.push_back(v);
+  const bool four = values.size() == 4;
+  auto *code = llvm::InlineAsm::get(llvm::FunctionType::get(b.getVoidTy(), types, false),
+                                    four ? "red.relaxed.gpu.global.add.v4.f32 [$0], {$1, $2, $3, $4};"
+                                         : "red.relaxed.gpu.global.add.v2.f32 [$0], {$1, $2};",
+                                    four ? "l,f,f,f,f,~{memory}" : "l,f,f,~{memory}", /*hasSideEffects=*/true);
+  b.CreateCall(code, operands)->setDoesNotThrow();
+}
+
+llvm_emitter::TargetHooks hooks(uint32_t sm) {
   llvm_emitter::TargetHooks h;
   h.mapping = llvm_emitter::Mapping::grid;
   h.global_space = global_space;
   h.max_partials = most_partials;
   h.atomic_scope = "device";
+  h.wide_sums = true;
+  if (sm >= 90) h.joined_adds = 4, h.add_joined = add_joined;
   h.report_symbol = "qd_cuda_report";
   h.math = device_math;
   h.grid.shared_space = shared_space;
@@ -50,6 +68,7 @@ llvm_emitter::TargetHooks hooks() {
   h.grid.block_size = special<in::nvvm_read_ptx_sreg_ntid_x>;
   h.grid.shuffle = shuffle;
   h.grid.barrier = barrier;
+  h.grid.fence = fence;
   return h;
 }
 
@@ -132,13 +151,15 @@ size_t size_of(const llvm::Function &f) {
 
 }  // namespace
 
-QdxCudaMeta build_module(llvm::Module &m, const view::View &unit, llvm::StringRef symbol, bool fast_math) {
-  const auto info = llvm_emitter::emit_task(m, unit, symbol, hooks(), {fast_math});
+BuiltTask build_module(llvm::Module &m, const view::View &unit, llvm::StringRef symbol, uint32_t sm, bool fast_math) {
+  const auto info = llvm_emitter::emit_task(m, unit, symbol, hooks(sm), {fast_math});
   QdxCudaMeta meta{};
   meta.version = QDX_CUDA_CODEGEN_VERSION;
   meta.arg_words = unit.arg_words();
   meta.serial = info.serial;
   meta.partials = uint32_t(info.partials.size());
+  meta.scratch = info.ordered;
+  meta.batch = info.batch;
   const uint32_t asked = unit.parallel() ? unit.parallel()->block : 0;
   meta.block = asked ? std::min((asked + warp - 1) / warp * warp, most_threads) : usual_block;
   meta.asked = asked != 0;
@@ -153,7 +174,7 @@ QdxCudaMeta build_module(llvm::Module &m, const view::View &unit, llvm::StringRe
     f->addParamAttr(0, llvm::Attribute::ReadOnly);
   }
   add_report(m);
-  return meta;
+  return {meta, info.joined_adds ? joined_ptx : 0};
 }
 
 void inline_calls(llvm::Module &m) {

@@ -288,6 +288,7 @@ FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz
   l.grid = gx, l.block = bx;
   std::memcpy(&l.begin, parameters[1], 8), std::memcpy(&l.end, parameters[2], 8),
       std::memcpy(&l.check, parameters[3], 8);
+  std::memcpy(&l.scratch, parameters[4], 8);
   if (state().words) std::memcpy(l.words, parameters[0], 8 * std::min<uint64_t>(state().words, fake_words));
   const std::lock_guard lock(state().mutex);
   state().launches.push_back(l);

@@ -26,6 +26,8 @@ using OptionList = std::vector<std::pair<std::string, std::string>>;
 struct Cuda : Backend {
   Cuda() : Backend(QD_CUDA_PATH) { fake().reset(); }
 
+  std::string other_target;  // to compile for; empty: the device's
+
   std::string target(uint32_t level) {
     QdbBlob *blob = nullptr;
     check(t->target_of_device(device, level, &blob, &err));
@@ -50,7 +52,7 @@ struct Cuda : Backend {
       tasks.push_back({{units[k].data(), units[k].size()}, str(names[k]), str(names[k])});
     std::vector<QdbOption> rows;
     for (const auto &[name, value] : options) rows.push_back({str(name), str(value)});
-    const std::string bytes = target(1);
+    const std::string bytes = other_target.empty() ? target(1) : other_target;
     QdbCompileReq req{};
     req.struct_size = sizeof req, req.unit = QDB_UNIT_KERNEL;
     req.tasks = tasks.data(), req.n_tasks = uint32_t(tasks.size()), req.task_stride = sizeof(QdbTask);

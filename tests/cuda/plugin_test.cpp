@@ -7,39 +7,10 @@
 #include "backends/cuda/codegen_abi.h"
 #include "backends/cuda/target.hpp"
 #include "tests/cuda/harness.hpp"
+#include "tests/cuda/tasks.hpp"
 
 namespace qd::test {
 namespace {
-
-const char *const scale = R"(
-func @k($x: buf f32 1, $n: i32) {
-  %0 = const.i32 0
-  %1 = arg.i32 $n
-  operand %0, %1
-  parallel.i32 1, 0 {
-    %i = axis.i32 0
-    %v = load.f32 $x, %i
-    %w = add.f32 %v, %v
-    store $x, %i, %w
-  }
-})";
-const char *const serial = R"(
-func @k($x: buf f32 1) {
-  %0 = const.i32 0
-  %1 = const.f32 1
-  store $x, %0, %1
-})";
-const char *const sum = R"(
-func @k($x: buf f32 1, $s: field f32, $n: i32) {
-  %0 = const.i32 0
-  %1 = arg.i32 $n
-  operand %0, %1
-  parallel.i32 1, 96 {
-    %i = axis.i32 0
-    %v = load.f32 $x, %i
-    %o = atomic_add.f32 $s, %0, %v
-  }
-})";
 
 struct Launches {
   Cuda &c;
@@ -97,7 +68,33 @@ TEST(CudaPlugin, launches_in_order_with_geometry_and_arguments) {
   EXPECT_EQ(b.words[QD_ARG_ORDINAL], 1u);
   EXPECT_EQ(s.block, 96u);
   EXPECT_EQ(s.grid, 8u);  // a reduction: what runs at once, two blocks on each of four multiprocessors
+  EXPECT_NE(s.scratch, 0u);
   fake().record_words(0);
+}
+
+// Parts of a float sum go through memory of the stream, zeroed once.
+TEST(CudaPlugin, scratch_is_of_the_stream) {
+  Cuda c;
+  const auto e = c.entries({sum});
+  Launches l{c};
+  l.add(e[0], {0x1000, 9, 0x2000, 1000000}, 0, 1000000);
+  l.add(e[0], {0x1000, 9, 0x2000, 500}, 0, 500);
+  ASSERT_EQ(l.run(), QDB_OK) << c.err.message;
+  EXPECT_EQ(fake().count("cuMemsetD8Async"), 1);  // new memory is cleared
+  EXPECT_EQ(fake().launch(0)->scratch, fake().launch(1)->scratch);
+  fake().reset();
+  ASSERT_EQ(l.run(), QDB_OK);
+  EXPECT_EQ(fake().count("cuMemsetD8Async"), 0);
+}
+
+// More positions than threads: a thread takes four side by side, so a fourth of the blocks is enough.
+TEST(CudaPlugin, short_bodies_take_several_positions_a_thread) {
+  Cuda c;
+  const auto e = c.entries({scale});
+  Launches l{c};
+  l.add(e[0], {0, 1 << 16, 1 << 16}, 0, 1 << 16);
+  ASSERT_EQ(l.run(), QDB_OK);
+  EXPECT_EQ(fake().launch(0)->grid, (1u << 16) / 256 / 4);
 }
 
 TEST(CudaPlugin, empty_ranges_launch_nothing_and_unknown_ones_ask_the_task) {
@@ -251,62 +248,6 @@ TEST(CudaTarget, levels_and_generations) {
   EXPECT_EQ(0, std::memcmp(&a, &b, sizeof a));  // a driver update keeps the text
   const auto d = cuda::target_of(90, 12080, 2), e = cuda::target_of(90, 13000, 2);
   EXPECT_NE(0, std::memcmp(&d, &e, sizeof d));
-}
-
-TEST(CudaCode, text_is_for_the_gpu_and_no_newer_than_it_needs) {
-  Cuda c;
-  const std::string ptx = c.ptx_of(scale);
-  EXPECT_NE(ptx.find(".version 7.8"), std::string::npos);
-  EXPECT_NE(ptx.find(".target sm_90"), std::string::npos);
-}
-
-TEST(CudaCode, read_only_arrays_take_the_read_only_path) {
-  const char *const copy = R"(
-func @k($x: field f32 1, $y: field f32 1, $n: i32) {
-  %0 = const.i32 0
-  %1 = arg.i32 $n
-  operand %0, %1
-  parallel.i32 1, 0 {
-    %i = axis.i32 0
-    %v = load.f32 $x, %i
-    store $y, %i, %v
-  }
-})";
-  Cuda c;
-  EXPECT_NE(c.ptx_of(copy).find("ld.global.nc"), std::string::npos);
-  EXPECT_EQ(c.ptx_of(scale).find("ld.global.nc"), std::string::npos);
-  std::string external = copy;  // arrays may overlap, and one is written
-  for (size_t at; (at = external.find("field f32")) != std::string::npos;) external.replace(at, 9, "buf f32");
-  EXPECT_EQ(c.ptx_of(external).find("ld.global.nc"), std::string::npos);
-}
-
-TEST(CudaCode, a_reduction_leaves_one_atomic_a_block) {
-  Cuda c;
-  const std::string ptx = c.ptx_of(sum);
-  EXPECT_NE(ptx.find("shfl.sync.bfly"), std::string::npos);
-  EXPECT_NE(ptx.find("bar"), std::string::npos);
-  size_t atomics = 0;
-  for (size_t at = 0; (at = ptx.find("add.f32", at)) != std::string::npos; at++)
-    atomics += at >= 12 && (ptx.find("global.", at - 8) < at);
-  EXPECT_EQ(atomics, 1u) << ptx;
-}
-
-TEST(CudaCode, exclusive_updates_are_no_atomics) {
-  const char *const each = R"(
-func @k($x: field f32 1, $n: i32) {
-  %0 = const.i32 0
-  %1 = arg.i32 $n
-  %c = const.f32 1
-  operand %0, %1
-  parallel.i32 1, 0 {
-    %i = axis.i32 0
-    %o = atomic_add.f32 $x, %i, %c
-  }
-})";
-  Cuda c;
-  const std::string ptx = c.ptx_of(each);
-  EXPECT_EQ(ptx.find("atom."), std::string::npos);
-  EXPECT_EQ(ptx.find("red."), std::string::npos);
 }
 
 }  // namespace

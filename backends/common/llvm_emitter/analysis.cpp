@@ -47,23 +47,26 @@ bool is_reducible(Op op, Type t) {
 
 }  // namespace
 
-Analysis::Analysis(const view::View &unit, uint32_t max_partials) : unit_(unit), par_(unit.parallel()) {
+Analysis::Analysis(const view::View &unit, const TargetHooks &hooks) : unit_(unit), par_(unit.parallel()) {
   const uint32_t n = unit.entry().count;
   invariant_.assign(n, 0);
   slot_of_.assign(n, -1);
   exclusive_.assign(n, false);
   touched_elsewhere_.assign(unit.n_params(), false);
   ordered_.assign(unit.n_params(), false);
+  group_of_.assign(n, -1);
   for (uint32_t k = 1; k < unit.n_functions(); k++)
     for (uint32_t i = 0; i < unit.function(k).count; i++)
       if (const QdInst &r = unit.function(k).code[i]; is_access(op_of(r))) touched_elsewhere_[r.a] = true;
   count_uses();
   if (par_) {
-    if (max_partials) find_partials(max_partials);
+    if (hooks.max_partials) find_partials(hooks.max_partials);
     find_exclusive();
     find_ordered();
+    if (hooks.joined_adds) find_joined(hooks.joined_adds);
   }
   estimate();
+  if (par_) choose_batch();
 }
 
 void Analysis::count_uses() {
@@ -344,6 +347,45 @@ void Analysis::find_ordered() {
   }
 }
 
+uint32_t Analysis::alignment(uint32_t param, uint32_t index) const {
+  const uint32_t bytes = info(Type(unit_.param(param).type)).bytes;
+  Place place;
+  if (unit_.param(param).alias != QD_ALIAS_FIELD || !expand(index, 1, place, 0) || place.low != place.high) return bytes;
+  uint64_t bits = 64 | uint64_t(place.low) * bytes;
+  for (const auto &[record, factor] : place.terms) bits |= uint64_t(factor) * bytes;
+  return std::max(bytes, uint32_t(bits & -bits));
+}
+
+bool Analysis::joins(uint32_t record, Place &place) const {
+  const QdInst &r = at(record);
+  if (op_of(r) != Op::atomic_add || Type(unit_.param(r.a).type) != Type::f32 || uses_[record] || slot_of_[record] >= 0 ||
+      exclusive_[record] || !expand(r.b, 1, place, 0) || place.low != place.high)
+    return false;
+  std::sort(place.terms.begin(), place.terms.end());
+  return true;
+}
+
+void Analysis::find_joined(uint32_t most) {
+  for (uint32_t i = par_->record + 1; i < par_->end; i++) {
+    Place first;
+    if (group_of_[i] >= 0 || !joins(i, first)) continue;
+    const uint32_t fit = std::min(most, alignment(at(i).a, at(i).b) / 4);
+    std::vector<uint32_t> group{i};
+    for (uint32_t j = i + 1; j < par_->end && group.size() < fit; j++) {
+      Place next;
+      if (info(op_of(at(j))).effect == view::Effect::Pure) continue;
+      if (at(j).a != at(i).a || !joins(j, next) || next.terms != first.terms ||
+          next.low != first.low + int64_t(group.size()))
+        break;
+      group.push_back(j);
+    }
+    if (group.size() == 3) group.pop_back();  // two or four
+    if (group.size() < 2) continue;
+    for (uint32_t k : group) group_of_[k] = int(groups_.size());
+    groups_.push_back(std::move(group));
+  }
+}
+
 // Counted as if vectorised where that is usual. Loops with unknown bounds are taken to be long: a wake-up for nothing
 // costs microseconds, and running a heavy task on one core costs all the others.
 void Analysis::estimate() {
@@ -376,6 +418,25 @@ void Analysis::estimate() {
     }
   }
   cost_ = uint32_t(std::clamp(total, 1.0, 4e9));
+}
+
+// Short bodies that load, wait and store. Long ones have enough to do between their loads, and inner loops too; scattered
+// atomics want many threads; the number of a position is only known where positions come one by one.
+void Analysis::choose_batch() {
+  constexpr uint32_t longest = 48;
+  uint32_t work = 0, loads = 0;
+  for (uint32_t i = par_->record + 1; i < par_->end; i++) {
+    const Op op = op_of(at(i));
+    const auto &row = info(op);
+    const bool scattered = is_atomic(op) && slot_of_[i] < 0 && !exclusive_[i];
+    const bool library = (row.flags & view::Inexact) && op != Op::rsqrt;
+    if ((row.flags & view::Loopy) || library || scattered || op == Op::random || op == Op::report || op == Op::call ||
+        op == Op::array || op == Op::volatile_load || op == Op::output)
+      return;
+    loads += op == Op::load || exclusive_[i];
+    work += op != Op::const_ && op != Op::arg && op != Op::shape && op != Op::operand && op != Op::axis;
+  }
+  if (loads && work <= longest) batch_ = work <= longest / 2 ? 4 : 2;
 }
 
 }  // namespace qd::llvm_emitter

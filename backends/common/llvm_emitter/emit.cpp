@@ -45,6 +45,11 @@ llvm::Value *Emit::to_bits(llvm::Value *v) {
   return b.CreateZExt(v, b.getInt64Ty());
 }
 
+llvm::Value *Emit::from_bits(llvm::Value *bits, llvm::Type *t) {
+  bits = b.CreateTrunc(bits, b.getIntNTy(t->getScalarSizeInBits()));
+  return t->isIntegerTy() ? bits : b.CreateBitCast(bits, t);
+}
+
 llvm::AllocaInst *Emit::alloca_of(llvm::Type *t) {
   llvm::IRBuilder<> e(entry_end);
   return e.CreateAlloca(t);
@@ -128,8 +133,8 @@ void Emit::record(uint32_t i) {
   switch (op_of(r)) {
     case Op::operand: return;
     case Op::load:
-    case Op::volatile_load: value[i] = load(r.a, address(r.a, r.b), op_of(r) == Op::volatile_load); return;
-    case Op::store: return store(r.a, address(r.a, r.b), value[r.c]);
+    case Op::volatile_load: value[i] = load(r.a, r.b, address(r.a, r.b), op_of(r) == Op::volatile_load); return;
+    case Op::store: return store(r.a, r.b, address(r.a, r.b), value[r.c]);
     case Op::random: value[i] = random(type_of(r)); return;
     case Op::var:
       value[i] = alloca_of(type(operand_type(r.a)));
@@ -204,13 +209,16 @@ void Emit::function(uint32_t k) {
 
 TaskInfo emit_task(llvm::Module &module, const view::View &unit, llvm::StringRef symbol, const TargetHooks &hooks,
                    const EmitOptions &options) {
-  const Analysis analysis(unit, hooks.max_partials);
+  const Analysis analysis(unit, hooks);
   Emit e(module, unit, hooks, options, analysis);
   auto *ptr = llvm::PointerType::get(e.context, hooks.args_space);
   auto *i64 = e.b.getInt64Ty();
   const bool range = hooks.mapping == Mapping::range;
+  uint32_t ordered = 0;
+  for (const auto &s : analysis.slots()) ordered += !range && needs_order(s.what);
   llvm::SmallVector<llvm::Type *> task_args{ptr, i64, i64};
   task_args.push_back(range ? static_cast<llvm::Type *>(ptr) : i64);
+  if (ordered) task_args.push_back(llvm::PointerType::get(e.context, hooks.global_space));
   auto *task_type = llvm::FunctionType::get(range ? i64 : e.b.getVoidTy(), task_args, false);
   e.functions.push_back(llvm::Function::Create(task_type, llvm::Function::ExternalLinkage, symbol, module));
   for (uint32_t k = 1; k < unit.n_functions(); k++) {
@@ -229,6 +237,9 @@ TaskInfo emit_task(llvm::Module &module, const view::View &unit, llvm::StringRef
   TaskInfo out;
   out.serial = unit.parallel() == nullptr;
   out.cost = analysis.cost();
+  out.ordered = ordered;
+  out.batch = analysis.batch();
+  out.joined_adds = analysis.any_joined();
   for (const auto &s : analysis.slots()) out.partials.push_back(s.what);
   return out;
 }

@@ -18,6 +18,19 @@ struct Region {
   size_t wide_mark = 0;
 };
 
+// What the values of one position are, where several are written side by side.
+struct Lane {
+  std::vector<llvm::Value *> value, wide_of;
+  std::vector<uint32_t> wide_written;
+  std::vector<llvm::Value *> axis64;
+  llvm::Value *preloaded = nullptr;
+};
+
+// A thread's place on a grid, i64: of the block's size, in its block, among all threads, number of threads.
+struct Walk {
+  llvm::Value *block, *thread, *mine, *threads;
+};
+
 struct Emit {
   llvm::Module &module;
   llvm::LLVMContext &context;
@@ -38,6 +51,8 @@ struct Emit {
   llvm::Value *args = nullptr;
   llvm::Value *iteration = nullptr;           // i64; null outside of a parallel body
   llvm::Value *draws = nullptr;               // pointer to the i32 count of random draws
+  llvm::Value *preloaded = nullptr;           // the element that the atomic update being written finds
+  llvm::Value *skipped = nullptr;             // i1: an earlier task failed, so the range is empty
   std::vector<llvm::Value *> value, wide_of;  // by record
   std::vector<uint32_t> wide_written;
   std::vector<Region> regions;
@@ -61,6 +76,7 @@ struct Emit {
     return t == view::Type::b1 ? b.CreateICmpNE(v, b.getInt8(0)) : v;
   }
   llvm::Value *to_bits(llvm::Value *v);  // zero-extended to i64
+  llvm::Value *from_bits(llvm::Value *bits, llvm::Type *);
   llvm::AllocaInst *alloca_of(llvm::Type *t);
   llvm::Value *arg_word(uint32_t word, llvm::Type *t);
   llvm::Value *buffer(uint32_t p);
@@ -89,13 +105,18 @@ struct Emit {
 
   // --- memory (memory.cpp)
   llvm::Value *address(uint32_t p, uint32_t index);
-  llvm::Value *load(uint32_t p, llvm::Value *address, bool is_volatile);
-  void store(uint32_t p, llvm::Value *address, llvm::Value *v);
+  llvm::Align alignment(uint32_t p, uint32_t index) const;
+  llvm::Value *load(uint32_t p, uint32_t index, llvm::Value *address, bool is_volatile);
+  void store(uint32_t p, uint32_t index, llvm::Value *address, llvm::Value *v);
   void atomic(uint32_t i);
   llvm::Value *atomic_update(view::Op, view::Type, llvm::Value *address, llvm::Value *v);
   llvm::Value *update(view::Op, view::Type, llvm::Value *old, llvm::Value *v);
-  llvm::Value *identity(view::Op, view::Type);
+  llvm::Type *partial_type(const Partial &) const;
+  llvm::Value *identity(const Partial &);
   llvm::Value *compare_exchange_loop(view::Op, view::Type, llvm::Value *address, llvm::Value *v);
+  template <class F>
+  llvm::Value *exchange_until(llvm::Value *address, llvm::IntegerType *, F next);
+  void add_joined(llvm::ArrayRef<uint32_t> records);
   llvm::Value *random(view::Type);
   void report(uint32_t i);
   llvm::Value *gather(int slot, llvm::Value *sum, llvm::Value *v);
@@ -104,7 +125,10 @@ struct Emit {
   void find_unchanged();
   void begin_partials();
   void end_partials();
-  void reduce_block(size_t slot, llvm::Value *shared);  // grid.cpp
+  llvm::Value *reduce_block(size_t slot, llvm::Value *v, llvm::Value *shared);  // grid_partials.cpp
+  llvm::Value *gather_parts(size_t slot, llvm::Value *parts);
+  void leave_total(size_t slot, llvm::Value *total);
+  void add_parts_in_order(llvm::ArrayRef<size_t> slots, llvm::Value *shared);
   void end_grid_partials();
   template <class I>
   I *mark(I *access) {
@@ -119,15 +143,35 @@ struct Emit {
   void branch(llvm::BasicBlock *to);
   Region &region_of(uint32_t record);
   void call(uint32_t i);
-  void loop_metadata(llvm::Instruction *latch, bool parallel);
+  void loop_metadata(llvm::Instruction *latch, bool parallel, uint32_t unroll = 1);
+  uint32_t unroll_of(uint32_t first, uint32_t last) const;
   void parallel(uint32_t i);
-  template <class F, class G>
-  void point_loop(const view::Parallel &, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position, G advance);
+  template <class F>
+  void stride_loop(llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F body);
+  template <class F>
+  void point_loop(const view::Parallel &, llvm::Value *lo, llvm::Value *hi, llvm::Value *step, F position);
+  void one_position(const view::Parallel &, llvm::Value *position);
   void answer_questions(llvm::ArrayRef<llvm::Value *> extent, llvm::Value *begin, llvm::Value *end);
   void rows(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
             llvm::Value *begin, llvm::Value *end, llvm::Value *last);
   void skip_after_failure();
+  template <class F>
+  void when(llvm::Value *condition, F body) {
+    auto *then = llvm::BasicBlock::Create(context, "then", f), *on = llvm::BasicBlock::Create(context, "on", f);
+    b.CreateCondBr(condition, then, on);
+    b.SetInsertPoint(then);
+    body();
+    b.CreateBr(on);
+    b.SetInsertPoint(on);
+  }
   void take_apart(llvm::Value *position, llvm::ArrayRef<llvm::Value *> extent, llvm::MutableArrayRef<llvm::Value *> at);
+  void batch(const view::Parallel &, llvm::MutableArrayRef<Lane>);
+  Lane lane_at(llvm::ArrayRef<llvm::Value *> axes) const;
+  void grid_line(const view::Parallel &, llvm::Value *low, llvm::Value *begin, llvm::Value *end, const Walk &);
+  void grid_rows(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
+                 llvm::Value *begin, llvm::Value *end, llvm::Value *total, const Walk &);
+  void rows_of_position(const view::Parallel &, llvm::ArrayRef<llvm::Value *> axes, llvm::Value *first,
+                        llvm::Value *height, llvm::Value *extent, llvm::Value *low);
   void grid_loop(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
                  llvm::Value *begin, llvm::Value *end);
 };

@@ -62,17 +62,21 @@ void Emit::find_unchanged() {
     if (unit.param(p).alias == QD_ALIAS_EXTERNAL) unchanged[p] = unchanged[p] && arrays;
 }
 
-llvm::Value *Emit::load(uint32_t p, llvm::Value *address, bool is_volatile) {
+llvm::Align Emit::alignment(uint32_t p, uint32_t index) const {
+  return llvm::Align(in_entry ? analysis.alignment(p, index) : info(VType(unit.param(p).type)).bytes);
+}
+
+llvm::Value *Emit::load(uint32_t p, uint32_t index, llvm::Value *address, bool is_volatile) {
   const VType t = VType(unit.param(p).type);
-  auto *l = b.CreateAlignedLoad(memory_type(t), address, llvm::Align(info(t).bytes), is_volatile);
+  auto *l = b.CreateAlignedLoad(memory_type(t), address, alignment(p, index), is_volatile);
   alias(l, p);
   if (!unchanged.empty() && unchanged[p] && !is_volatile)
     l->setMetadata(llvm::LLVMContext::MD_invariant_load, invariant_load);
   return from_memory(is_volatile || analysis.ordered(p) ? l : mark(l), t);
 }
 
-void Emit::store(uint32_t p, llvm::Value *address, llvm::Value *v) {
-  auto *s = b.CreateAlignedStore(to_memory(v), address, llvm::Align(info(VType(unit.param(p).type)).bytes));
+void Emit::store(uint32_t p, uint32_t index, llvm::Value *address, llvm::Value *v) {
+  auto *s = b.CreateAlignedStore(to_memory(v), address, alignment(p, index));
   alias(s, p);
   if (!analysis.ordered(p)) mark(s);
 }
@@ -114,9 +118,10 @@ constexpr auto relaxed = llvm::AtomicOrdering::Monotonic;
 
 }  // namespace
 
-llvm::Value *Emit::compare_exchange_loop(Op op, VType t, llvm::Value *address, llvm::Value *v) {
-  auto *it = b.getIntNTy(info(t).bytes * 8);
-  const llvm::Align align(info(t).bytes);
+// Replaces what is there by next(what is there), which gives the same bits for the same bits. The old bits.
+template <class F>
+llvm::Value *Emit::exchange_until(llvm::Value *address, llvm::IntegerType *it, F next) {
+  const llvm::Align align(it->getBitWidth() / 8);
   auto *from = b.GetInsertBlock(), *loop = llvm::BasicBlock::Create(context, "try", f),
        *done = llvm::BasicBlock::Create(context, "done", f);
   auto *first = b.CreateAlignedLoad(it, address, align);
@@ -125,12 +130,33 @@ llvm::Value *Emit::compare_exchange_loop(Op op, VType t, llvm::Value *address, l
   b.SetInsertPoint(loop);
   auto *seen = b.CreatePHI(it, 2);
   seen->addIncoming(first, from);
-  llvm::Value *next = b.CreateBitCast(update(op, t, b.CreateBitCast(seen, type(t)), v), it);
-  auto *swap = b.CreateAtomicCmpXchg(address, seen, next, align, relaxed, relaxed, atomic_scope);
+  auto *swap = b.CreateAtomicCmpXchg(address, seen, next(seen), align, relaxed, relaxed, atomic_scope);
   seen->addIncoming(b.CreateExtractValue(swap, 0), loop);
   b.CreateCondBr(b.CreateExtractValue(swap, 1), done, loop);
   b.SetInsertPoint(done);
-  return b.CreateBitCast(seen, type(t));
+  return seen;
+}
+
+llvm::Value *Emit::compare_exchange_loop(Op op, VType t, llvm::Value *address, llvm::Value *v) {
+  auto *it = b.getIntNTy(info(t).bytes * 8);
+  llvm::Value *old = exchange_until(address, it, [&](llvm::Value *seen) {
+    return b.CreateBitCast(update(op, t, b.CreateBitCast(seen, type(t)), v), it);
+  });
+  return b.CreateBitCast(old, type(t));
+}
+
+// Neighbouring elements, each of which is updated atomically.
+void Emit::add_joined(llvm::ArrayRef<uint32_t> records) {
+  llvm::Value *where = address(at(records[0]).a, at(records[0]).b);
+  llvm::SmallVector<llvm::Value *> added;
+  for (uint32_t r : records) added.push_back(value[at(r).c]);
+  if (hooks.add_joined) return hooks.add_joined(b, where, added);
+  auto *pair = llvm::FixedVectorType::get(b.getFloatTy(), 2);
+  llvm::Value *both = llvm::PoisonValue::get(pair);
+  for (uint64_t k = 0; k < 2; k++) both = b.CreateInsertElement(both, added[k], k);
+  exchange_until(where, b.getInt64Ty(), [&](llvm::Value *seen) {
+    return b.CreateBitCast(b.CreateFAdd(b.CreateBitCast(seen, pair), both), b.getInt64Ty());
+  });
 }
 
 void Emit::atomic(uint32_t i) {
@@ -138,18 +164,23 @@ void Emit::atomic(uint32_t i) {
   const Op op = op_of(r);
   const VType t = VType(unit.param(r.a).type);
   if (const int slot = in_entry ? analysis.slot_of(i) : -1; slot >= 0) {
-    llvm::Value *v = t == VType::f16 ? b.CreateFPExt(value[r.c], b.getFloatTy()) : value[r.c];
+    llvm::Value *v = value[r.c];
+    if (llvm::Type *wanted = partial[slot]->getAllocatedType(); v->getType() != wanted) v = b.CreateFPExt(v, wanted);
     b.CreateStore(gather(slot, b.CreateLoad(v->getType(), partial[slot]), v), partial[slot]);
+    return;
+  }
+  if (const auto *group = in_entry ? analysis.joined(i) : nullptr) {
+    if (i == group->back()) add_joined(*group);
     return;
   }
   llvm::Value *where = address(r.a, r.b), *v = value[r.c];
   const bool plain = !unit.parallel() || (in_entry && (!analysis.in_parallel(i) || analysis.exclusive(i)));
   if (plain) {
-    llvm::Value *old = load(r.a, where, false), *next = nullptr;
+    llvm::Value *old = preloaded ? preloaded : load(r.a, r.b, where, false), *next = nullptr;
     if (op == Op::atomic_cas)
       next = b.CreateSelect(b.CreateICmpEQ(old, value[unit.operands_before(*fn, i)[0]]), v, old);
     else next = update(op, t, old, v);
-    store(r.a, where, next);
+    store(r.a, r.b, where, next);
     value[i] = old;
     return;
   }
@@ -194,12 +225,19 @@ llvm::Value *Emit::gather(int slot, llvm::Value *sum, llvm::Value *v) {
   return update(p.op, p.type, sum, v);
 }
 
+// Sums of many numbers are kept in more bits than one of them has, where the target can afford it.
+llvm::Type *Emit::partial_type(const Partial &p) const {
+  if (p.type == VType::f16) return llvm::Type::getFloatTy(context);
+  if (p.type == VType::f32 && hooks.wide_sums && needs_order(p)) return llvm::Type::getDoubleTy(context);
+  return type(p.type);
+}
+
 // What leaves every element as it is. For float minima NaN, which loses against everything.
-llvm::Value *Emit::identity(Op op, VType t) {
-  llvm::Type *ty = t == VType::f16 ? b.getFloatTy() : type(t);
-  const bool real = view::is_float(t);
+llvm::Value *Emit::identity(const Partial &p) {
+  llvm::Type *ty = partial_type(p);
+  const bool real = view::is_float(p.type);
   const unsigned width = ty->getScalarSizeInBits();
-  switch (op) {
+  switch (p.op) {
     case Op::atomic_add: return real ? llvm::ConstantFP::get(ty, -0.0) : llvm::ConstantInt::get(ty, 0);
     case Op::atomic_mul: return real ? llvm::ConstantFP::get(ty, 1.0) : llvm::ConstantInt::get(ty, 1);
     case Op::atomic_min:
@@ -215,7 +253,7 @@ llvm::Value *Emit::identity(Op op, VType t) {
 void Emit::begin_partials() {
   partial.clear(), partial_address.clear();
   for (const auto &s : analysis.slots()) {
-    llvm::Value *start = identity(s.what.op, s.what.type);
+    llvm::Value *start = identity(s.what);
     partial.push_back(alloca_of(start->getType()));
     b.CreateStore(start, partial.back());
     hoisted(s.index);

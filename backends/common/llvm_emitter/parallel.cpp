@@ -54,8 +54,7 @@ void Emit::parallel(uint32_t i) {
           [&](llvm::Value *index) {
             axis64[0] = index;
             return b.CreateNSWSub(index, low[0]);
-          },
-          [] {});
+          });
     } else {
       rows(p, low, extent, begin, end, last);
     }
@@ -63,6 +62,15 @@ void Emit::parallel(uint32_t i) {
   regions.pop_back();
   for (uint32_t k = p.record + 1; k <= p.end; k++)  // written by the loop above; `end` included
     if (!value[k]) value[k] = llvm::PoisonValue::get(b.getInt1Ty());
+}
+
+void Emit::one_position(const view::Parallel &p, llvm::Value *position) {
+  iteration = position;
+  if (draws) b.CreateStore(b.getInt32(0), draws);
+  const size_t mark = wide_written.size();
+  records(p.record + 1, p.end);
+  for (; wide_written.size() > mark; wide_written.pop_back()) wide_of[wide_written.back()] = nullptr;
+  iteration = nullptr;
 }
 
 // With end == INT64_MIN the task tells its number of positions, or those of a row (codegen_abi.h).
@@ -107,8 +115,7 @@ void Emit::rows(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm
       [&](llvm::Value *index) {
         axis64[n - 1] = index;
         return b.CreateNSWAdd(position, b.CreateNSWSub(index, from));
-      },
-      [] {});
+      });
   llvm::Value *next = b.CreateNSWAdd(position, length), *carry = nullptr;
   auto *latch = b.GetInsertBlock();
   position->addIncoming(next, latch);

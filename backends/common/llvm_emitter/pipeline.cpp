@@ -81,6 +81,7 @@ llvm::FunctionPassManager passes(Effort effort) {
   p.addPass(SimplifyCFGPass());
   p.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
   if (effort == Effort::usual) p.addPass(LoopVectorizePass());
+  if (effort == Effort::scalar) p.addPass(LoopUnrollPass(LoopUnrollOptions(2, /*OnlyWhenForced=*/true)));
   p.addPass(InstCombinePass(InstCombineOptions().setVerifyFixpoint(false)));
   p.addPass(SimplifyCFGPass());
   return p;

@@ -14,15 +14,34 @@ unsigned info_bits(view::Type t) { return view::info(t).bytes * 8; }
 
 }  // namespace
 
-void Emit::loop_metadata(llvm::Instruction *latch, bool parallel) {
+void Emit::loop_metadata(llvm::Instruction *latch, bool parallel, uint32_t unroll) {
   llvm::SmallVector<llvm::Metadata *> md{
       nullptr, llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.mustprogress")})};
   if (parallel)
     md.push_back(
         llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), access_group}));
+  if (unroll > 1)
+    md.push_back(llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.unroll.count"),
+                                             llvm::ConstantAsMetadata::get(b.getInt32(unroll))}));
   auto *id = llvm::MDNode::getDistinct(context, md);
   id->replaceOperandWith(0, id);
   latch->setMetadata(llvm::LLVMContext::MD_loop, id);
+}
+
+// Rounds of a loop that a thread of a GPU should have under way at once: it has nothing else to do while it waits for
+// the loads of one. A CPU looks ahead by itself.
+uint32_t Emit::unroll_of(uint32_t first, uint32_t last) const {
+  constexpr uint32_t longest = 64;
+  if (!on_grid() || last - first > longest) return 1;
+  bool loads = false;
+  for (uint32_t i = first + 1; i < last; i++) {
+    const Op op = op_of(at(i));
+    const auto &row = view::info(op);
+    if ((row.flags & view::Loopy) || op == Op::call || op == Op::leave) return 1;
+    if ((row.flags & view::Inexact) && op != Op::rsqrt) return 1;
+    loads |= op == Op::load;
+  }
+  return loads ? 4 : 1;
 }
 
 Region &Emit::region_of(uint32_t record) {
@@ -93,7 +112,7 @@ void Emit::close(uint32_t i) {
     case Op::loop: {
       llvm::Value *next = b.CreateNSWAdd(region.index, llvm::ConstantInt::get(region.index->getType(), 1));
       region.index->addIncoming(next, b.GetInsertBlock());
-      loop_metadata(b.CreateCondBr(b.CreateICmpSLT(next, region.limit), region.head, region.exit), false);
+      loop_metadata(b.CreateCondBr(b.CreateICmpSLT(next, region.limit), region.head, region.exit), false, unroll_of(region.record, i));
       break;
     }
     case Op::repeat: b.CreateBr(region.head); break;

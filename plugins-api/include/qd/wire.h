@@ -42,7 +42,7 @@ typedef struct QdWireSection { /* in ascending order of kind; all three kinds ar
 #define QD_PARAM_BUFFER 1u
 
 #define QD_ALIAS_EXTERNAL 0u /* array arguments: any two may overlap */
-#define QD_ALIAS_FIELD 1u    /* memory of fields: no two parameters overlap, nor with any other class */
+#define QD_ALIAS_FIELD 1u    /* memory of fields: no two parameters overlap, nor with any other class; 64-byte aligned */
 #define QD_ALIAS_SCRATCH 2u  /* values carried between tasks: as FIELD; one element unless `count` says more */
 
 typedef struct QdParam {

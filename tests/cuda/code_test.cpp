@@ -1,0 +1,152 @@
+// code_test.cpp: the PTX of small tasks: what must be in it and what must not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "backends/cuda/target.hpp"
+#include "tests/cuda/harness.hpp"
+#include "tests/cuda/tasks.hpp"
+
+namespace qd::test {
+namespace {
+
+TEST(CudaCode, text_is_for_the_gpu_and_no_newer_than_it_needs) {
+  Cuda c;
+  const std::string ptx = c.ptx_of(scale);
+  EXPECT_NE(ptx.find(".version 7.8"), std::string::npos);
+  EXPECT_NE(ptx.find(".target sm_90"), std::string::npos);
+}
+
+TEST(CudaCode, read_only_arrays_take_the_read_only_path) {
+  const char *const copy = R"(
+func @k($x: field f32 1, $y: field f32 1, $n: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  operand %0, %1
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    %v = load.f32 $x, %i
+    store $y, %i, %v
+  }
+})";
+  Cuda c;
+  EXPECT_NE(c.ptx_of(copy).find("ld.global.nc"), std::string::npos);
+  EXPECT_EQ(c.ptx_of(scale).find("ld.global.nc"), std::string::npos);
+  std::string external = copy;  // arrays may overlap, and one is written
+  for (size_t at; (at = external.find("field f32")) != std::string::npos;) external.replace(at, 9, "buf f32");
+  EXPECT_EQ(c.ptx_of(external).find("ld.global.nc"), std::string::npos);
+}
+
+// Lines of the text that hold all of the words.
+size_t lines_with(const std::string &ptx, std::initializer_list<const char *> words) {
+  std::istringstream in(ptx);
+  size_t n = 0;
+  for (std::string line; std::getline(in, line);)
+    n += std::all_of(words.begin(), words.end(), [&](const char *w) { return line.find(w) != std::string::npos; });
+  return n;
+}
+
+TEST(CudaCode, a_float_sum_is_gathered_in_f64_and_in_the_order_of_the_blocks) {
+  Cuda c;
+  const std::string ptx = c.ptx_of(sum);
+  EXPECT_GE(lines_with(ptx, {"shfl.sync.bfly"}), 20u);
+  EXPECT_GE(lines_with(ptx, {"bar"}), 3u);
+  EXPECT_GE(lines_with(ptx, {"add", "f64"}), 11u);  // the body, and twice five steps of a warp
+  EXPECT_EQ(lines_with(ptx, {"atom", "add.f32"}), 1u) << ptx;
+  EXPECT_EQ(lines_with(ptx, {"atom", "inc.u32"}), 1u) << ptx;
+  EXPECT_NE(ptx.find("_param_4"), std::string::npos);
+}
+
+TEST(CudaCode, an_integer_sum_leaves_one_atomic_a_block) {
+  std::string text = sum;
+  for (size_t at; (at = text.find("f32")) != std::string::npos;) text.replace(at, 3, "i32");
+  Cuda c;
+  const std::string ptx = c.ptx_of(text);
+  EXPECT_EQ(lines_with(ptx, {"atom"}), 1u) << ptx;
+  EXPECT_EQ(ptx.find("_param_4"), std::string::npos);
+}
+
+TEST(CudaCode, positions_side_by_side_load_before_they_store) {
+  Cuda c;
+  const std::string ptx = c.ptx_of(scale);
+  size_t at = 0;
+  for (int k = 0; k < 4; k++) ASSERT_NE(at = ptx.find("ld.global", at + 1), std::string::npos);
+  EXPECT_LT(at, ptx.find("st.global")) << ptx;
+}
+
+TEST(CudaCode, neighbouring_additions_are_joined_where_the_gpu_can) {
+  const char *const scatter = R"(
+func @k($p: field i32 1, $g: field f32 1, $n: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  %two = const.i32 2
+  %one = const.i32 1
+  %v = const.f32 3
+  operand %0, %1
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    %c = load.i32 $p, %i
+    %x = mul.i32 %c, %two
+    %y = add.i32 %x, %one
+    %a = atomic_add.f32 $g, %x, %v
+    %b = atomic_add.f32 $g, %y, %v
+  }
+})";
+  Cuda c;
+  const std::string ptx = c.ptx_of(scatter);
+  EXPECT_EQ(lines_with(ptx, {"red.relaxed.gpu.global.add.v2.f32"}), 1u) << ptx;
+  EXPECT_NE(ptx.find(".version 8.1"), std::string::npos);
+  const auto sm89 = cuda::target_of(89, 13000, 1);
+  Cuda older;
+  older.other_target.assign(reinterpret_cast<const char *>(&sm89), sizeof sm89);
+  EXPECT_EQ(lines_with(older.ptx_of(scatter), {"atom.global.add.f32"}), 2u);
+  std::string external = scatter;  // nothing is known of the address
+  external.replace(external.find("$g: field"), 9, "$g: buf");
+  EXPECT_EQ(lines_with(Cuda().ptx_of(external), {".v2.f32"}), 0u);
+}
+
+TEST(CudaCode, rounds_of_an_inner_loop_are_under_way_together) {
+  const char *const inner = R"(
+func @k($x: field f32 1, $y: field f32 1, $n: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  %z = const.f32 0
+  operand %0, %1
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    %s = var %z
+    %j = loop.i32 %0, %1 {
+      %v = load.f32 $x, %j
+      %a = get.f32 %s
+      %b = add.f32 %a, %v
+      set %s, %b
+    }
+    %t = get.f32 %s
+    store $y, %i, %t
+  }
+})";
+  Cuda c;
+  EXPECT_GE(lines_with(c.ptx_of(inner), {"ld.global.nc"}), 4u);
+}
+
+TEST(CudaCode, exclusive_updates_are_no_atomics) {
+  const char *const each = R"(
+func @k($x: field f32 1, $n: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  %c = const.f32 1
+  operand %0, %1
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    %o = atomic_add.f32 $x, %i, %c
+  }
+})";
+  Cuda c;
+  const std::string ptx = c.ptx_of(each);
+  EXPECT_EQ(ptx.find("atom."), std::string::npos);
+  EXPECT_EQ(ptx.find("red."), std::string::npos);
+}
+
+}  // namespace
+}  // namespace qd::test
