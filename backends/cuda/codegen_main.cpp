@@ -117,7 +117,8 @@ struct TaskCompile {
     auto m = std::make_unique<llvm::Module>("task", context);
     m->setTargetTriple(llvm::Triple(triple_name));
     m->setDataLayout(machine_of(settings).createDataLayout());
-    const auto built = build_module(*m, unit, llvm::StringRef(symbol.data(), symbol.size()), settings.sm, settings.fast_math);
+    const auto built =
+        build_module(*m, unit, llvm::StringRef(symbol.data(), symbol.size()), settings.sm, settings.fast_math);
     meta = built.meta;
     Settings needed = settings;
     needed.ptx = std::max(needed.ptx, built.ptx);

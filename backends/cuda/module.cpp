@@ -41,8 +41,7 @@ Module::Module(Device &device, const plugin::Loadable &artifacts) {
         throw Failure(QDB_E_ARTIFACT, "damaged artifact: task " + std::string(code.symbol) + " has no description");
       Entry &e = entries_[std::string(code.symbol)];
       std::memcpy(&e.meta, meta.bytes.data(), sizeof e.meta);
-      if (e.meta.version != QDX_CUDA_CODEGEN_VERSION || e.meta.block > device.primary().max_block ||
-          !e.meta.batch)
+      if (e.meta.version != QDX_CUDA_CODEGEN_VERSION || e.meta.block > device.primary().max_block || !e.meta.batch)
         throw Failure(QDB_E_ARTIFACT, "task " + std::string(code.symbol) + " was made by another version");
       e.symbol = code.symbol;
       e.code = device.code(code.symbol, code.bytes);

@@ -1,6 +1,8 @@
 """Loops whose work a backend may spread as it likes: reductions, and bodies that are done for several positions at once."""
+
 import numpy as np
 import pytest
+
 import quadrants as qd
 
 SIZES = [1, 2, 31, 33, 255, 257, 1000, 4097, 100_003, 1_500_001]
@@ -59,7 +61,10 @@ def test_float_sums_are_the_same_bits_each_time(arch):
             seen.add(total.to_numpy().tobytes())
         if arch == "cuda":
             assert len(seen) == 1
-        assert all(np.frombuffer(one, np.float32)[0] == pytest.approx(values.astype(np.float64).sum(), rel=1e-3, abs=0.05) for one in seen)
+        assert all(
+            np.frombuffer(one, np.float32)[0] == pytest.approx(values.astype(np.float64).sum(), rel=1e-3, abs=0.05)
+            for one in seen
+        )
 
 
 def test_several_reductions_of_one_loop(arch):
@@ -196,7 +201,9 @@ def test_scattered_vectors(arch, n):
     scatter()
     hits = np.bincount(np.arange(size) * 7 % cells, minlength=cells)
     assert np.array_equal(grid.to_numpy(), np.outer(hits, 1 + np.arange(n)).astype(np.float32))
-    assert np.array_equal(mass.to_numpy(), 0.5 * np.bincount(np.arange(size) * 5 % cells, minlength=cells).astype(np.float32))
+    assert np.array_equal(
+        mass.to_numpy(), 0.5 * np.bincount(np.arange(size) * 5 % cells, minlength=cells).astype(np.float32)
+    )
 
 
 def test_inner_loops_of_every_length(arch):

@@ -310,9 +310,9 @@ void Analysis::find_exclusive() {
   }
 }
 
-// The vectoriser takes "no dependence between iterations" for "no dependence" when it widens strided accesses: a load may
-// move above an earlier store of the same iteration. So a buffer is `ordered` when a store is followed by an access that
-// may meet it and any of them is strided.
+// The vectoriser takes "no dependence between iterations" for "no dependence" when it widens strided accesses: a load
+// may move above an earlier store of the same iteration. So a buffer is `ordered` when a store is followed by an access
+// that may meet it and any of them is strided.
 void Analysis::find_ordered() {
   struct Access {
     uint32_t param;
@@ -350,7 +350,8 @@ void Analysis::find_ordered() {
 uint32_t Analysis::alignment(uint32_t param, uint32_t index) const {
   const uint32_t bytes = info(Type(unit_.param(param).type)).bytes;
   Place place;
-  if (unit_.param(param).alias != QD_ALIAS_FIELD || !expand(index, 1, place, 0) || place.low != place.high) return bytes;
+  if (unit_.param(param).alias != QD_ALIAS_FIELD || !expand(index, 1, place, 0) || place.low != place.high)
+    return bytes;
   uint64_t bits = 64 | uint64_t(place.low) * bytes;
   for (const auto &[record, factor] : place.terms) bits |= uint64_t(factor) * bytes;
   return std::max(bytes, uint32_t(bits & -bits));
@@ -358,8 +359,8 @@ uint32_t Analysis::alignment(uint32_t param, uint32_t index) const {
 
 bool Analysis::joins(uint32_t record, Place &place) const {
   const QdInst &r = at(record);
-  if (op_of(r) != Op::atomic_add || Type(unit_.param(r.a).type) != Type::f32 || uses_[record] || slot_of_[record] >= 0 ||
-      exclusive_[record] || !expand(r.b, 1, place, 0) || place.low != place.high)
+  if (op_of(r) != Op::atomic_add || Type(unit_.param(r.a).type) != Type::f32 || uses_[record] ||
+      slot_of_[record] >= 0 || exclusive_[record] || !expand(r.b, 1, place, 0) || place.low != place.high)
     return false;
   std::sort(place.terms.begin(), place.terms.end());
   return true;
@@ -420,8 +421,8 @@ void Analysis::estimate() {
   cost_ = uint32_t(std::clamp(total, 1.0, 4e9));
 }
 
-// Short bodies that load, wait and store. Long ones have enough to do between their loads, and inner loops too; scattered
-// atomics want many threads; the number of a position is only known where positions come one by one.
+// Short bodies that load, wait and store. Long ones have enough to do between their loads, and inner loops too;
+// scattered atomics want many threads; the number of a position is only known where positions come one by one.
 void Analysis::choose_batch() {
   constexpr uint32_t longest = 48;
   uint32_t work = 0, loads = 0;

@@ -96,7 +96,7 @@ class Analysis {
   std::vector<bool> ordered_;                        // by parameter
   std::vector<int> group_of_;                        // by record
   std::vector<std::vector<uint32_t>> groups_;
-  mutable std::vector<int8_t> invariant_;            // 0 unknown, 1 yes, 2 no
+  mutable std::vector<int8_t> invariant_;  // 0 unknown, 1 yes, 2 no
   uint32_t cost_ = 1, batch_ = 1;
 };
 

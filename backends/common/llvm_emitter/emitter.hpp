@@ -16,10 +16,10 @@ namespace qd::llvm_emitter {
 
 enum class Mapping : uint8_t {
   range,  // i64 task(ptr args, i64 begin, i64 end, ptr partials): rows of [begin, end); see backends/cpu/codegen_abi.h
-  grid,   // void task(ptr args, i64 begin, i64 end, i64 check[, ptr scratch]): threads walk the grid in strides. With end
-          // INT64_MIN the task finds its range itself; with check 1 it does nothing after a failure was reported.
-          // scratch: of tasks with TaskInfo::ordered > 0, 8 * (1 + ordered * blocks) bytes; the first word is 0 between
-          // launches, and launches with the same scratch run one after another.
+  grid,   // void task(ptr args, i64 begin, i64 end, i64 check[, ptr scratch]): threads walk the grid in strides. With
+         // end INT64_MIN the task finds its range itself; with check 1 it does nothing after a failure was reported.
+         // scratch: of tasks with TaskInfo::ordered > 0, 8 * (1 + ordered * blocks) bytes; the first word is 0 between
+         // launches, and launches with the same scratch run one after another.
 };
 
 // Of Mapping::grid: how a thread knows its place and talks to its block. All values are i32.
@@ -36,10 +36,10 @@ struct GridHooks {
 
 struct TargetHooks {
   Mapping mapping = Mapping::range;
-  unsigned global_space = 0;      // address space of buffers
-  unsigned args_space = 0;        // of the argument block
-  uint32_t max_partials = 0;      // reductions kept in registers per call or thread; 0: atomics only
-  uint32_t joined_adds = 0;       // neighbouring f32 that one atomic addition may change: 0, 2 or 4
+  unsigned global_space = 0;  // address space of buffers
+  unsigned args_space = 0;    // of the argument block
+  uint32_t max_partials = 0;  // reductions kept in registers per call or thread; 0: atomics only
+  uint32_t joined_adds = 0;   // neighbouring f32 that one atomic addition may change: 0, 2 or 4
   // That addition; null: a loop of compare and exchange, for two.
   void (*add_joined)(llvm::IRBuilder<> &, llvm::Value *address, llvm::ArrayRef<llvm::Value *> values) = nullptr;
   const char *atomic_scope = "";  // LLVM's name of the scope that atomics are seen in; empty: the system
@@ -67,7 +67,8 @@ struct TaskInfo {
   uint32_t cost = 1;  // of one position, in 1/64 ns on a current CPU core; a guess by counting
   std::vector<Partial> partials;
   bool joined_adds = false;  // some additions were joined
-  uint32_t batch = 1;    // on a grid: positions that a thread works on side by side when there are more of them than threads
+  uint32_t batch =
+      1;  // on a grid: positions that a thread works on side by side when there are more of them than threads
   uint32_t ordered = 0;  // on a grid: partials that are added in the order of the blocks
 };
 

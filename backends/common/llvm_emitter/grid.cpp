@@ -112,12 +112,10 @@ void Emit::grid_line(const view::Parallel &p, llvm::Value *low, llvm::Value *beg
     start = b.CreateSelect(many, b.CreateNSWAdd(left, w.thread), start);
     step = b.CreateSelect(many, w.block, step);
   }
-  point_loop(
-      p, start, end, step,
-      [&](llvm::Value *position) {
-        axis64[0] = b.CreateNSWAdd(position, low);
-        return position;
-      });
+  point_loop(p, start, end, step, [&](llvm::Value *position) {
+    axis64[0] = b.CreateNSWAdd(position, low);
+    return position;
+  });
 }
 
 // Several axes. Divisions only at the start: from one position to the next a thread adds the step's parts and carries.
@@ -146,8 +144,7 @@ void Emit::grid_rows(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low,
   llvm::SmallVector<llvm::PHINode *> at(n);
   stride_loop(start, end, w.threads, [&](llvm::Value *position, llvm::BasicBlock *before) {
     for (uint32_t k = 0; k < n; k++) at[k] = b.CreatePHI(i64t, 2), at[k]->addIncoming(first[k], before);
-    for (uint32_t k = 0; k < n; k++)
-      axes[k] = k == row && many ? nullptr : b.CreateNSWAdd(at[k], low[k]);
+    for (uint32_t k = 0; k < n; k++) axes[k] = k == row && many ? nullptr : b.CreateNSWAdd(at[k], low[k]);
     if (many) {
       rows_of_position(p, axes, b.CreateNSWMul(at[row], height), height, extent[row], low[row]);
     } else {

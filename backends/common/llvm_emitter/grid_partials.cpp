@@ -76,7 +76,8 @@ llvm::Value *Emit::gather_parts(size_t slot, llvm::Value *parts) {
   auto *k = b.CreatePHI(i32, 2);
   auto *sum = b.CreatePHI(t, 2);
   k->addIncoming(first, before), sum->addIncoming(none, before);
-  auto *bits = b.CreateAlignedLoad(b.getInt64Ty(), b.CreateInBoundsGEP(b.getInt64Ty(), parts, b.CreateZExt(k, b.getInt64Ty())), word);
+  auto *bits = b.CreateAlignedLoad(b.getInt64Ty(),
+                                   b.CreateInBoundsGEP(b.getInt64Ty(), parts, b.CreateZExt(k, b.getInt64Ty())), word);
   bits->setAtomic(relaxed, atomic_scope);  // written by other blocks of this launch
   llvm::Value *next = gather(int(slot), sum, from_bits(bits, t)), *up = b.CreateAdd(k, size);
   k->addIncoming(up, head), sum->addIncoming(next, head);
@@ -93,12 +94,15 @@ void Emit::add_parts_in_order(llvm::ArrayRef<size_t> slots, llvm::Value *shared)
   auto *i32 = b.getInt32Ty(), *i64t = b.getInt64Ty();
   llvm::Value *scratch = f->getArg(4), *parts = b.CreateConstInBoundsGEP1_64(i64t, scratch, 1);
   llvm::Value *blocks = b.CreateZExt(g.block_count(b), i64t);
-  const auto parts_of = [&](size_t k) { return b.CreateInBoundsGEP(i64t, parts, b.CreateMul(blocks, i64(int64_t(k)))); };
+  const auto parts_of = [&](size_t k) {
+    return b.CreateInBoundsGEP(i64t, parts, b.CreateMul(blocks, i64(int64_t(k))));
+  };
   llvm::Value *is_first = b.CreateICmpEQ(g.thread_index(b), b.getInt32(0));
   when(is_first, [&] {
     g.fence(b);
     llvm::Value *last = b.CreateSub(g.block_count(b), b.getInt32(1));
-    llvm::Value *ticket = b.CreateAtomicRMW(llvm::AtomicRMWInst::UIncWrap, scratch, last, llvm::Align(4), relaxed, atomic_scope);
+    llvm::Value *ticket =
+        b.CreateAtomicRMW(llvm::AtomicRMWInst::UIncWrap, scratch, last, llvm::Align(4), relaxed, atomic_scope);
     b.CreateAlignedStore(b.CreateZExt(b.CreateICmpEQ(ticket, last), i32), shared, word);
     g.fence(b);
   });

@@ -49,12 +49,10 @@ void Emit::parallel(uint32_t i) {
     answer_questions(extent, begin, end);
     begin_partials();
     if (p.axes == 1) {
-      point_loop(
-          p, b.CreateNSWAdd(begin, low[0]), b.CreateNSWAdd(end, low[0]), i64(1),
-          [&](llvm::Value *index) {
-            axis64[0] = index;
-            return b.CreateNSWSub(index, low[0]);
-          });
+      point_loop(p, b.CreateNSWAdd(begin, low[0]), b.CreateNSWAdd(end, low[0]), i64(1), [&](llvm::Value *index) {
+        axis64[0] = index;
+        return b.CreateNSWSub(index, low[0]);
+      });
     } else {
       rows(p, low, extent, begin, end, last);
     }
@@ -110,12 +108,10 @@ void Emit::rows(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm
   llvm::Value *length =
       b.CreateBinaryIntrinsic(in::smin, b.CreateNSWSub(last, at[n - 1]), b.CreateNSWSub(end, position));
   llvm::Value *from = b.CreateNSWAdd(at[n - 1], low[n - 1]);
-  point_loop(
-      p, from, b.CreateNSWAdd(from, length), i64(1),
-      [&](llvm::Value *index) {
-        axis64[n - 1] = index;
-        return b.CreateNSWAdd(position, b.CreateNSWSub(index, from));
-      });
+  point_loop(p, from, b.CreateNSWAdd(from, length), i64(1), [&](llvm::Value *index) {
+    axis64[n - 1] = index;
+    return b.CreateNSWAdd(position, b.CreateNSWSub(index, from));
+  });
   llvm::Value *next = b.CreateNSWAdd(position, length), *carry = nullptr;
   auto *latch = b.GetInsertBlock();
   position->addIncoming(next, latch);

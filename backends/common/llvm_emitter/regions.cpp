@@ -112,7 +112,8 @@ void Emit::close(uint32_t i) {
     case Op::loop: {
       llvm::Value *next = b.CreateNSWAdd(region.index, llvm::ConstantInt::get(region.index->getType(), 1));
       region.index->addIncoming(next, b.GetInsertBlock());
-      loop_metadata(b.CreateCondBr(b.CreateICmpSLT(next, region.limit), region.head, region.exit), false, unroll_of(region.record, i));
+      loop_metadata(b.CreateCondBr(b.CreateICmpSLT(next, region.limit), region.head, region.exit), false,
+                    unroll_of(region.record, i));
       break;
     }
     case Op::repeat: b.CreateBr(region.head); break;
