@@ -237,6 +237,55 @@ def test_gradient_arrays(arch):
         k(a, qd.ndarray(qd.f32, shape=3))
 
 
+PARAMETERS = [
+    ("V", "p[0] = 7.0", [7, 2]),
+    ("V", "p[0] += 4.0", [5, 2]),
+    ("V", "p.y = 9.0", [1, 9]),
+    ("V", "p.xy = p.yx", [2, 1]),
+    ("V", "p[0], p[1] = p[1], p[0]", [2, 1]),
+    ("V", "p.fill(3.0)", [3, 3]),
+    ("V", "qd.atomic_add(p[1], 5.0)", [1, 7]),
+    ("V", "f(p)", [9, 2]),
+    ("V", "for i in range(2):\n        p[i] = i", [0, 1]),
+    ("M", "p[1, :] = qd.Vector([5.0, 6.0])", [[1, 2], [5, 6]]),
+    ("S", "p.x += 4", {"x": 5, "y": 2}),
+]
+
+
+@pytest.mark.parametrize("kind, body, expected", PARAMETERS)
+def test_parts_of_a_kernel_parameter_are_its_own_copy(arch, kind, body, expected):
+    space = load(
+        "V = qd.types.vector(2, qd.f32)\nM = qd.types.matrix(2, 2, qd.f32)\nS = qd.types.struct(x=qd.i32, y=qd.i32)\n"
+        f"@qd.func\ndef f(v: qd.template()):\n    v[0] = 9.0\n@qd.kernel\ndef k(p: {kind}) -> {kind}:\n    {body}\n    return p\n"
+    )
+    given = {"V": qd.Vector([1.0, 2.0]), "M": qd.Matrix([[1.0, 2.0], [3.0, 4.0]]), "S": space["S"](1, 2)}[kind]
+    before = given.to_dict() if kind == "S" else given.to_list()
+    got = space["k"](given)
+    assert (got.to_dict() if kind == "S" else got.to_list()) == expected
+    assert (given.to_dict() if kind == "S" else given.to_list()) == before
+
+
+OPTIONAL = [
+    "qd.Tensor | None", "None | qd.Tensor", "typing.Optional[qd.Tensor]", "qd.Template | None", "qd.template() | None",
+    "qd.types.NDArray[qd.f32, 1] | None", "qd.types.NDArray | None", "typing.Optional[qd.types.NDArray[qd.f32, 1]]",
+    "'qd.Tensor | None'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("annotation", OPTIONAL)
+def test_optional_arguments(arch, annotation):
+    kernel = load(
+        f"import typing\n@qd.func\ndef f(y: {annotation}, i):\n    r = 0.0\n    if qd.static(y is not None):\n        r = y[i]\n"
+        f"    return r\n@qd.kernel\ndef k(x: qd.types.NDArray[qd.f32, 1], y: {annotation}):\n    for i in x:\n"
+        "        x[i] = f(y, i)\n        if qd.static(y is None):\n            x[i] -= 1\n"
+    )["k"]
+    x, y = np.zeros(2, np.float32), qd.field(qd.f32, 2) if "emplate" in annotation else qd.ndarray(qd.f32, 2)
+    y.fill(5)
+    for given, expected in ((None, -1), (y, 5), (None, -1), (y, 5)):
+        kernel(x, given)
+        assert x.tolist() == [expected] * 2
+
+
 # An ordinary function, a call of it with n = 3 and x = 2.5, and the value.
 ORDINARY = [
     ("def f(x):\n    return x * 2 + 1", "f(x)", 6.0),

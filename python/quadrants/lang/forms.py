@@ -213,7 +213,7 @@ def _matrix_type(forms, x):
 def _ndarray_type(forms, x):
     inner = None if x.dtype is None else forms.of_annotation(x.dtype)
     shape = None if x.element_shape is None else list(x.element_shape)
-    return ["ndarray type", inner, x.ndim, x.needs_grad, x.boundary, x.element_dim, shape]
+    return ["ndarray type", inner, x.ndim, x.needs_grad, x.boundary, x.element_dim, shape, *([True] if x.optional else [])]
 
 
 def _template(forms, x):

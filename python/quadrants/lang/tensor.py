@@ -30,6 +30,7 @@ class Tensor:
     As an annotation of kernels and functions, `qd.Tensor` takes either, and None.
     """
 
+    _takes_none = True  # so that `qd.Tensor | None` is the same annotation
     __slots__ = ("__dict__", "__weakref__", "_grad", "_impl", "_layout")
 
     def __init__(self, impl: Any) -> None:

@@ -3,6 +3,9 @@
 A class and an instance mean the same: `x: qd.Template` is `x: qd.template()`, `x: NDArray` is `x: NDArray()`.
 """
 
+import copy
+import types
+import typing
 from typing import Any
 
 from quadrants._lib.core import Layout
@@ -16,6 +19,11 @@ class Template:
 
     def __repr__(self) -> str:
         return "template()"
+
+    def __or__(self, other: Any) -> "Template":
+        return self if other is None else NotImplemented
+
+    __ror__ = __or__
 
 
 template = Template
@@ -50,10 +58,21 @@ class NdarrayType:
             element_shape = () if element_dim == 0 else None
         self.dtype, self.ndim, self.needs_grad, self.boundary = dtype, ndim, needs_grad, boundary
         self.element_dim, self.element_shape, self.layout = element_dim, element_shape, Layout.AOS
+        self.optional = False
 
     def __class_getitem__(cls, key: Any) -> "NdarrayType":
         dtype, ndim = key if isinstance(key, tuple) else (key, None)
         return cls(dtype, ndim)
+
+    def __or__(self, other: Any) -> "NdarrayType":
+        """`NDArray[...] | None`: the parameter takes None, too."""
+        if other is not None:
+            return NotImplemented
+        result = copy.copy(self)
+        result.optional = True
+        return result
+
+    __ror__ = __or__
 
     def __repr__(self) -> str:
         dtype = self.dtype.to_string() if hasattr(self.dtype, "to_string") else self.dtype
@@ -61,6 +80,21 @@ class NdarrayType:
 
 
 ndarray = NDArray = NdarrayType
+
+
+def settled(annotation: Any) -> Any:
+    """What `X | None` and `typing.Optional[X]` ask for. Templates and tensors take None anyway."""
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType):
+        return annotation
+    parts = [p for p in typing.get_args(annotation) if p is not type(None)]
+    if len(parts) != 1 or len(parts) == len(typing.get_args(annotation)):
+        return annotation
+    inner = parts[0]
+    if inner is NdarrayType or isinstance(inner, NdarrayType):
+        return (inner() if inner is NdarrayType else inner) | None
+    if inner is Template or isinstance(inner, Template):
+        return inner
+    return inner if getattr(inner, "_takes_none", False) else annotation
 
 
 class BufferViewType:

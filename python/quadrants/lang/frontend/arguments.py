@@ -74,7 +74,7 @@ def argument_form(kernel, k, name, annotation, value):
     if annotation is None or is_template(annotation):
         return "template"
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
-        found = _native.array_kind(value)
+        found = None if value is None else _native.array_kind(value)
         if found is None:
             raise NoForm(f'argument "{name}" is no array')
         kind, d = found

@@ -9,6 +9,7 @@ import sys
 
 from quadrants.lang.exception import QuadrantsRuntimeTypeError, QuadrantsSyntaxError
 from quadrants.lang.func import BoundFunc, Func
+from quadrants.types.annotations import settled
 
 _hints = {}  # class -> annotations by name, text resolved
 
@@ -28,7 +29,7 @@ def annotations_of(cls) -> dict:
 
 def _resolved(cls, field):
     if not isinstance(field.type, str):
-        return field.type
+        return settled(field.type)
     space = {}
     for base in reversed(cls.__mro__):
         module = sys.modules.get(base.__module__)
@@ -37,7 +38,7 @@ def _resolved(cls, field):
         function = getattr(member, "fn", member)
         space.update(getattr(function, "__globals__", {}))
     try:
-        return eval(field.type, space)
+        return settled(eval(field.type, space))
     except Exception as e:
         raise QuadrantsSyntaxError(
             f'The annotation "{field.type}" of {cls.__name__}.{field.name} cannot be resolved: {e}'

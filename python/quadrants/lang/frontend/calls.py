@@ -177,7 +177,7 @@ def _need_place(w, node, place):
     while type(node) in (ast.Attribute, ast.Subscript):
         node = node.value
     if type(node) is ast.Name and type(w.vars.get(node.id, place)) in (Mat, Rec, *SCALARS):
-        if node.id in w.readonly:
+        if node.id in w.readonly and type(w.vars.get(node.id)) in SCALARS:
             raise QuadrantsSyntaxError(
                 f'Kernel argument "{node.id}" is immutable in the kernel. If you want to change its '
                 "value, please create a new variable."
@@ -335,6 +335,8 @@ def _argument(w, func, name, annotation, a):
         return v
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
         v = ref(w, a) if is_node else w.wrap(a)
+        if v is None and annotation is not NdarrayType and annotation.optional:
+            return v
         if type(v) is not Acc:
             raise QuadrantsSyntaxError(
                 f'Argument {name} of "{func.__name__}" is expected to be an array, but got {describe(w, v)}'

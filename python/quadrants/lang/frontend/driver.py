@@ -50,7 +50,7 @@ from quadrants.lang.frontend.table import NeedVariable, run
 from quadrants.lang.frontend.walker import Walker
 from quadrants.lang.tensor import Tensor, layout_of
 from quadrants.lang.util import cook_dtype
-from quadrants.lang.values import Mat, make
+from quadrants.lang.values import Mat, Rec, make, variable
 from quadrants.types.annotations import NdarrayType, sparse_matrix_builder
 from quadrants.types.compound import MatrixType
 from quadrants.types.structs import StructType
@@ -112,6 +112,8 @@ def _walk(w, kernel, values):
     w.readonly = frozenset(names)
     w.enums = {name: v for name, v in zip(names, values) if isinstance(v, enum.Enum)}
     for name, v in bound:
+        if type(v) in (Mat, Rec) and (name in kernel.source.stores or name in kernel.source.forced):
+            v = variable(w, v)  # a copy, whose elements the kernel may assign
         w.declare(name, v)
     returns = kernel.signature.returns
     w.return_type = None if returns is None else resolve_types(returns)
@@ -185,6 +187,8 @@ def parameter(w, kernel, plan, k, name, annotation, value):
     if is_template(annotation):
         return _template(w, kernel, plan, k, name, value)
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
+        if value is None and annotation is not NdarrayType and annotation.optional:
+            return _template(w, kernel, plan, k, name, value)
         return _array(w, kernel, plan, k, name, annotation, value)
     if isinstance(annotation, DataType) or annotation in (int, float, bool):
         dtype = cook_dtype(annotation)

@@ -3,6 +3,7 @@
 import inspect
 
 from quadrants.lang.exception import QuadrantsSyntaxError
+from quadrants.types.annotations import settled
 
 
 def tuple_of(annotation):
@@ -57,7 +58,7 @@ class Signature:
 
     def _resolve(self, annotation):
         if not isinstance(annotation, str):
-            return annotation
+            return settled(annotation)
         space = dict(self.fn.__globals__)
         for name, cell in zip(self.fn.__code__.co_freevars, self.fn.__closure__ or ()):
             try:
@@ -65,7 +66,7 @@ class Signature:
             except ValueError:
                 pass
         try:
-            return eval(annotation, space)
+            return settled(eval(annotation, space))
         except Exception as e:
             raise QuadrantsSyntaxError(
                 f'The annotation "{annotation}" of "{self.fn.__name__}" cannot be resolved: {e}. With "from __future__ '

@@ -110,9 +110,9 @@ def _not_assignable(w, node, place):
     while type(base) in (ast.Subscript, ast.Attribute):
         base = base.value
     if type(base) is ast.Name:
-        if base.id in w.readonly:
-            return QuadrantsSyntaxError(_immutable(base.id))
         bound = w.vars.get(base.id)
+        if base.id in w.readonly and type(bound) not in (Mat, Rec):
+            return QuadrantsSyntaxError(_immutable(base.id))
         if type(bound) in (Mat, Rec, Value) and base.id not in w.source.forced:
             return NeedVariable(w.source, base.id)
     return QuadrantsSyntaxError(f"cannot assign to '{describe(w, place)}': it is no variable and no element")
@@ -147,7 +147,7 @@ def assign_name(w, name, v):
     current = w.vars.get(name, w)
     if current is w:
         w.declare(name, _new_binding(w, name, v))
-    elif type(current) is Var or type(current) in PLACES:
+    elif (type(current) is Var or type(current) in PLACES) and name not in w.readonly:
         store(w, current, v)
     else:
         _rebind(w, name, current, v)
@@ -244,6 +244,8 @@ def aug_assign(w, node):
     if place is w:
         place = ref(w, target)
     kind = type(place)
+    if type(target) is ast.Name and target.id in w.readonly:
+        raise QuadrantsSyntaxError(_immutable(target.id))
     if kind is Var:
         v = ev(w, node.value)
         if type(v) not in SCALARS:
