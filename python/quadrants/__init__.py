@@ -53,7 +53,7 @@ _HIDDEN = {
     "lang.misc": "checked null reference",
     "cache_report": "cache_report",
     "lang.tensor": "_MatrixTensor _Tensor _VectorTensor _wrap",
-    "": "_lib _logging",
+    "": "_funcs _kernels _lib _logging _snode _tensor _tensor_wrapper",
 }
 
 

@@ -5,6 +5,7 @@ copied there and back, which only PyTorch tensors allow. None of this costs anyt
 never get here.
 """
 
+import copy
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,13 +14,15 @@ import numpy as np
 
 from quadrants._native import NdarrayBase
 from quadrants.lang.exception import QuadrantsRuntimeTypeError
+from quadrants.lang.frontend import bundles
+from quadrants.lang.frontend.arguments import is_tensor
 from quadrants.types.annotations import NdarrayType
 
 _HOST = (1, 3, 11)  # DLPack's kDLCPU, kDLCUDAHost, kDLROCMHost
 
 
-def _is_array(annotation: Any) -> bool:
-    return annotation is NdarrayType or isinstance(annotation, NdarrayType)
+def _takes_arrays(annotation: Any) -> bool:
+    return annotation is NdarrayType or isinstance(annotation, NdarrayType) or is_tensor(annotation)
 
 
 def _of_torch(tensor: Any, where: str) -> tuple[np.ndarray, Callable[[], None] | None]:
@@ -29,10 +32,13 @@ def _of_torch(tensor: Any, where: str) -> tuple[np.ndarray, Callable[[], None] |
             f"quadrants kernel: {where}"
         )
     plain = tensor.detach()
-    if plain.device.type == "cpu":
-        return plain.numpy(), None
-    host = plain.cpu()
-    return host.numpy(), lambda: plain.copy_(host) and None
+    here = plain.device.type == "cpu"
+    host = plain if here else plain.cpu()
+    try:
+        array = host.numpy()
+    except TypeError:
+        raise QuadrantsRuntimeTypeError(f"{where}: no element type of ours is {tensor.dtype}") from None
+    return array, None if here else lambda: plain.copy_(host) and None
 
 
 def _of_dlpack(value: Any, where: str) -> np.ndarray:
@@ -64,21 +70,51 @@ def adopt(value: Any, where: str) -> tuple[np.ndarray, Callable[[], None] | None
     return None
 
 
+def _members(obj: Any, where: str, after: list[Callable[[], None]]) -> Any:
+    """A dataclass object with foreign members replaced: the object itself when it has none, else a copy."""
+    twin = obj
+    for name, annotation in bundles.annotations_of(type(obj)).items():
+        value = getattr(obj, name, None)
+        if isinstance(value, (np.ndarray, NdarrayBase)) or value is None:
+            continue
+        if bundles.is_bundle(type(value)):
+            found = _members(value, f'member "{name}" of {where}', after)
+        elif _takes_arrays(annotation):
+            adoption = adopt(value, f'member "{name}" of {where}')
+            if adoption is None:
+                continue
+            found = adoption[0]
+            after.extend(filter(None, adoption[1:]))
+        else:
+            continue
+        if found is not value:
+            twin = copy.copy(obj) if twin is obj else twin
+            object.__setattr__(twin, name, found)  # the class may be frozen
+    return twin
+
+
 def adopted(kernel: Any, values: Sequence[Any]) -> tuple[list[Any], list[Callable[[], None]]] | None:
     """The arguments of a call with foreign arrays replaced, and what to do afterwards; None when there are none."""
     out: list[Any] | None = None
     after: list[Callable[[], None]] = []
     for k, (annotation, value) in enumerate(zip(kernel.signature.types, values)):
-        if isinstance(value, (np.ndarray, NdarrayBase)) or not _is_array(annotation):
+        if isinstance(value, (np.ndarray, NdarrayBase)):
             continue
         where = f'argument "{kernel.signature.names[k]}" of kernel "{kernel.name}"'
-        found = adopt(value, where)
-        if found is None:
+        found: Any
+        if bundles.is_bundle(annotation) and isinstance(value, annotation):
+            found = _members(value, where, after)
+        elif _takes_arrays(annotation):
+            adoption = adopt(value, where)
+            if adoption is None:
+                continue
+            found = adoption[0]
+            after.extend(filter(None, adoption[1:]))
+        else:
             continue
-        out = list(values) if out is None else out
-        out[k] = found[0]
-        if found[1] is not None:
-            after.append(found[1])
+        if found is not value:
+            out = list(values) if out is None else out
+            out[k] = found
     return None if out is None else (out, after)
 
 

@@ -1,5 +1,7 @@
 """Members of arguments in a launch plan: attributes of objects, items of dicts, classes and identities that are checked."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -114,3 +116,96 @@ def test_parameters_are_values_in_every_region(context):
 
     k = n.KernelObject(Owner(), specialise, 2, ("a", "b"))
     assert k(1, 41) == [41, 42]
+
+
+class Slots:
+    __slots__ = ("a",)
+
+    def __init__(self, a):
+        self.a = a
+
+
+class Computed:
+    def __init__(self, a):
+        self.b = a
+
+    def __getattr__(self, name):
+        if name == "a":
+            return self.b
+        raise AttributeError(name)
+
+
+class Property:
+    def __init__(self, a):
+        self.b = a
+
+    @property
+    def a(self):
+        return self.b
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    a: int
+    b: int = 0
+
+
+def by_dict(t, v):
+    t.__dict__ = {"a": v, "b": v}
+
+
+CHANGES = {
+    "attribute": (Thing, lambda t, v: setattr(t, "a", v)),
+    "dict": (Thing, lambda t, v: t.__dict__.update(a=v)),
+    "another dict": (Thing, by_dict),
+    "slots": (Slots, lambda t, v: setattr(t, "a", v)),
+    "__getattr__": (Computed, lambda t, v: setattr(t, "b", v)),
+    "property": (Property, lambda t, v: setattr(t, "b", v)),
+    "frozen": (Frozen, lambda t, v: object.__setattr__(t, "a", v)),
+    "removed and added": (Thing, lambda t, v: (delattr(t, "a"), setattr(t, "a", v))),
+}
+
+
+@pytest.mark.parametrize("cls, change", CHANGES.values(), ids=CHANGES)
+def test_a_changed_member_is_seen(context, cls, change):
+    """Members of an unchanged object are not looked up again: each way to change one must be noticed."""
+    plan = [("instance", cls), ("member", 0, "a", ("scalar", n.i32))]
+    k, calls = kernel(context, lambda t: plan, [("arg", 1, 0)], n.i32)
+    t = cls(a=1)
+    for v in (1, 1, 5, 5, 9, 9, 1):
+        change(t, v)
+        assert k(t) == [v] and k(t) == [v]
+    assert len(calls) == 1
+
+
+def test_a_property_that_comes_later(context):
+    class Late(Thing):
+        pass
+
+    plan = [("instance", Late), ("member", 0, "a", ("scalar", n.i32))]
+    k, _ = kernel(context, lambda t: plan, [("arg", 1, 0)], n.i32)
+    t = Late(a=1)
+    assert [k(t), k(t)] == [[1], [1]]
+    Late.a = property(lambda self: 7)
+    assert k(t) == [7]
+
+
+def test_many_objects_in_turn(context):
+    """New objects at old addresses, and more of them than the kernel takes notes of."""
+    plan = [("instance", Thing), ("member", 0, "a", ("scalar", n.i32)), ("member", 0, "in_", ("instance", Thing)),
+            ("member", 2, "a", ("scalar", n.i32))]  # fmt: skip
+    k, calls = kernel(context, lambda t: plan, [("arg", 1, 0), ("arg", 3, 0)], n.i32, n.i32)
+    for v in range(300):
+        assert k(Thing(a=v, in_=Thing(a=v + 1))) == [v, v + 1]
+    kept = [Thing(a=v, in_=Thing(a=10 * v)) for v in range(4)]
+    for v in range(300):
+        assert k(kept[v % 4]) == [v % 4, 10 * (v % 4)]
+    kept[2].in_.a = 50
+    assert k(kept[2]) == [2, 50] and len(calls) == 1
+    import gc
+    import weakref
+
+    alive = weakref.ref(kept[1])
+    k(kept.pop(1))
+    gc.collect()
+    assert alive() is None  # noted, not kept

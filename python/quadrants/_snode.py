@@ -1,0 +1,3 @@
+"""An old path: see quadrants.lang.snode."""
+
+from quadrants.lang.snode import FieldsBuilder as FieldsBuilder
