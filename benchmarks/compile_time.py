@@ -1,7 +1,8 @@
 """Start-up of one kernel of many loops: cold, restarted, one loop edited; ours and any peers, alternating, in fresh processes.
 
-Each round makes a fresh cache folder per system and starts one process per situation. Prints medians in milliseconds and, per peer,
-the ratio of ours to it.
+Each round makes a fresh cache folder per system and starts one process per situation; the last three processes share a home directory
+and have `offline_cache=False`, so that each should cost what the first did. Prints medians in milliseconds and, per peer, the ratio of
+ours to it.
 """
 
 import argparse
@@ -15,7 +16,14 @@ import tempfile
 import time
 from pathlib import Path
 
-SITUATIONS = (("cold", None), ("restarted", None), ("edited", "middle"))
+SITUATIONS = (
+    ("cold", None),
+    ("restarted", None),
+    ("edited", "middle"),
+    ("uncached 1", None),
+    ("uncached 2", None),
+    ("uncached 3", None),
+)
 COLUMNS = ("import", "init", "first", "second")
 FORMS = (
     "v{d} = v{s} * {k} + v{u}",
@@ -83,7 +91,7 @@ def child(args: argparse.Namespace) -> None:
 
     m = timed("import", lambda: __import__(args.module))
     options = json.loads(args.options)
-    timed("init", lambda: m.init(arch=m.cpu, offline_cache_file_path=args.cache, **options))
+    timed("init", lambda: m.init(arch=getattr(m, args.arch), offline_cache_file_path=args.cache, **options))
     spec = importlib.util.spec_from_file_location("generated", args.child)
     generated = importlib.util.module_from_spec(spec)
     sys.modules["generated"] = generated
@@ -104,6 +112,7 @@ def measure(python: str, module: str, options: dict, args: argparse.Namespace, r
         for situation, edit in SITUATIONS:
             source = Path(folder) / "generated.py"
             source.write_text(kernel_source(module, args.tasks, args.statements, args.tasks // 2 if edit else None))
+            chosen = dict(options, offline_cache=False) if situation.startswith("uncached") else options
             command = [
                 python,
                 __file__,
@@ -113,9 +122,10 @@ def measure(python: str, module: str, options: dict, args: argparse.Namespace, r
                 folder + "/cache",
                 "--module",
                 module,
-                "--options",
-                json.dumps(options),
+                "--arch",
+                args.arch,
             ]
+            command += ["--options", json.dumps(chosen)]
             done = subprocess.run(command, capture_output=True, text=True, env=env)
             found = [line for line in done.stdout.splitlines() if line.startswith("JSON")]
             if not found:
@@ -126,6 +136,7 @@ def measure(python: str, module: str, options: dict, args: argparse.Namespace, r
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--arch", default="cpu")
     parser.add_argument("--tasks", type=int, default=64)
     parser.add_argument("--statements", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)

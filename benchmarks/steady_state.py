@@ -14,11 +14,12 @@ import time
 import numpy as np
 from compile_time import environment
 
-LARGE, BODIES, SIDE = 1 << 22, 1 << 11, 1 << 10
+SIZES = {"cpu": (1 << 22, 1 << 11, 1 << 10), "cuda": (1 << 26, 1 << 14, 1 << 12)}  # elements, bodies, side of the plane
 
 
-def kernels(m):
+def kernels(m, arch):
     """The rows as {name: (call, repetitions, check)}; `m` is the language's module."""
+    large, n_bodies, side = SIZES[arch]
     vector, array = m.types.ndarray(dtype=m.types.vector(3, m.f32), ndim=1), m.types.ndarray(dtype=m.f32, ndim=1)
     plane = m.types.ndarray(dtype=m.f32, ndim=2)
 
@@ -70,11 +71,11 @@ def kernels(m):
 
     rng = np.random.default_rng(0)
     hx, hy, hu = (
-        rng.random(LARGE, dtype=np.float32),
-        rng.random(LARGE, dtype=np.float32),
-        rng.random((SIDE, SIDE), dtype=np.float32),
+        rng.random(large, dtype=np.float32),
+        rng.random(large, dtype=np.float32),
+        rng.random((side, side), dtype=np.float32),
     )
-    hp = rng.random((BODIES, 3), dtype=np.float32)
+    hp = rng.random((n_bodies, 3), dtype=np.float32)
 
     def put(values):
         made = m.ndarray(m.f32, values.shape)
@@ -83,7 +84,7 @@ def kernels(m):
 
     x, y, s, small = put(hx), put(hy), put(np.zeros(1, np.float32)), [put(np.ones(64, np.float32)) for _ in range(4)]
     u, v = put(hu), put(hu)
-    p, f = m.Vector.ndarray(3, m.f32, BODIES), m.Vector.ndarray(3, m.f32, BODIES)
+    p, f = m.Vector.ndarray(3, m.f32, n_bodies), m.Vector.ndarray(3, m.f32, n_bodies)
     p.from_numpy(hp)
     d = hp[None] - hp[:8, None]
     force = (d / ((d * d).sum(-1) + 1e-2)[..., None] ** 1.5).sum(1)
@@ -94,18 +95,20 @@ def kernels(m):
         "16 tasks": (lambda: tasks(small[0]), 500, None),
         "functions": (lambda: functions(x, y), 10, lambda: (y.to_numpy(), np.sin(hx) * np.exp(-hx) + np.sqrt(hx + 1))),
         "saxpy": (lambda: saxpy(x, y, 0.0), 20, None),
-        "sum": (lambda: total(x, s), 10, lambda: (s.to_numpy() / LARGE, [hx.astype(np.float64).mean()])),
+        "sum": (lambda: total(x, s), 10, lambda: (s.to_numpy() / large, [hx.astype(np.float64).mean()])),
         "stencil": (lambda: stencil(u, v), 20, lambda: (v.to_numpy()[1:-1, 1:-1], inner)),
+        "to_numpy": (lambda: x.to_numpy(), 5, lambda: (x.to_numpy(), hx)),
+        "from_numpy": (lambda: x.from_numpy(hx), 5, None),
         "n-body": (lambda: bodies(p, f), 2, lambda: (f.to_numpy()[:8], force)),
     }
 
 
-def child(module: str, cache: str) -> None:
+def child(module: str, cache: str, arch: str) -> None:
     """One process: checks each row, then times it; prints a JSON line of microseconds."""
     m = __import__(module)
-    m.init(arch=m.cpu, offline_cache_file_path=cache)
+    m.init(arch=getattr(m, arch), offline_cache_file_path=cache)
     spent = {}
-    for name, (call, repetitions, check) in kernels(m).items():
+    for name, (call, repetitions, check) in kernels(m, arch).items():
         call()
         if check:
             got, want = check()
@@ -123,19 +126,20 @@ def child(module: str, cache: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--arch", choices=SIZES, default="cpu")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer", action="append", default=[], help="name=PYTHON")
     parser.add_argument("--module", default="quadrants")
     parser.add_argument("--child")
     args = parser.parse_args()
     if args.child:
-        return child(args.module, args.child)
+        return child(args.module, args.child, args.arch)
     systems = {"ours": sys.executable} | dict(peer.split("=", 1) for peer in args.peer)
     results: dict[str, dict[str, list[float]]] = {name: {} for name in systems}
     for _ in range(args.rounds):
         for name, python in systems.items():
             with tempfile.TemporaryDirectory() as folder:
-                command = [python, __file__, "--child", folder + "/cache", "--module", args.module]
+                command = [python, __file__, "--child", folder + "/cache", "--module", args.module, "--arch", args.arch]
                 done = subprocess.run(
                     command, capture_output=True, text=True, env=environment(python) | {"HOME": folder}
                 )

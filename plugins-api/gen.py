@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 QD = ROOT / "plugins-api/include/qd"
 LAYOUT = "tests/abi/layout.inc"
-HEADERS = ("qd_backend.h", "wire.h", "ext_counts.h")
+HEADERS = ("qd_backend.h", "wire.h", "ext_counts.h", "ext_streams.h")
 
 
 def fields_of_row(text: str) -> list[str]:

@@ -51,6 +51,24 @@ std::string assemble(const Driver &d, std::string_view symbol, std::string_view 
   return {static_cast<const char *>(cubin), size};
 }
 
+// QUADRANTS_LOAD_PTX: the user's text in place of a task's. The host answers only then.
+plugin::Blob with_replacements(const Call &call, const plugin::Request &r, plugin::Blob made) {
+  std::vector<std::string> texts(r.n_tasks);
+  bool any = false;
+  for (uint32_t i = 0; i < r.n_tasks; i++) {
+    const plugin::Blob theirs = call.host.dump_override("ptx", plugin::text(r.task(i).name));
+    if (!theirs) continue;
+    texts[i] = std::string(theirs.view()) + '\0';
+    any = true;
+  }
+  if (!any) return made;
+  auto objects = plugin::unpack_objects(made.view());
+  for (uint32_t i = 0; i < r.n_tasks; i++)
+    for (auto &object : objects)
+      if (!texts[i].empty() && object.symbol == plugin::text(r.task(i).symbol)) object.bytes = texts[i];
+  return plugin::pack_objects(call.host, objects);
+}
+
 }  // namespace
 
 const QdxCudaCodegen &code_generator() {
@@ -93,7 +111,7 @@ plugin::Artifact Instance::compile(const Call &call, const plugin::Request &r) {
     failure.reported = true;
     throw failure;
   }
-  return {"ptx", call.host.adopt(out.blob)};
+  return {"ptx", with_replacements(call, r, call.host.adopt(out.blob))};
 }
 
 plugin::Artifact Instance::finish(const Call &call, std::string_view, const QdbArtifact &artifact) {

@@ -87,9 +87,10 @@ struct TaskCompile {
 
   // The user's text in place of ours, when there is one; ours is dumped only otherwise, so that an edit stays.
   std::unique_ptr<llvm::Module> replaced(llvm::LLVMContext &context, std::unique_ptr<llvm::Module> ours) const {
-    const auto theirs = host.dump_override("llvm", name);
+    const std::string file = std::string(name) + "_before_ptx";
+    const auto theirs = host.dump_override("llvm", file);
     if (!theirs) {
-      host.dump("llvm", name, text_of(*ours));
+      host.dump("llvm", file, text_of(*ours));
       return ours;
     }
     std::string why;

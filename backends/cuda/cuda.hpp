@@ -10,6 +10,7 @@
 
 #include "backends/cuda/codegen_abi.h"
 #include "backends/cuda/driver.hpp"
+#include "backends/cuda/graph.hpp"
 #include "qd/plugin.hpp"
 
 namespace qd::cuda {
@@ -27,6 +28,13 @@ struct Primary {
   bool pools;  // stream-ordered allocation
 };
 const Primary &primary_of(uint32_t index);
+
+struct Settings {  // options of the instance
+  explicit Settings(const plugin::Options &);
+  bool graphs;                           // kernels of several tasks become graphs
+  bool each;                             // wait for each task, so that a fault has its name (debug)
+  uint64_t memory_mib, memory_permille;  // taken when the device is opened
+};
 
 class Device;
 
@@ -71,9 +79,11 @@ struct Entry {
 class Module : public plugin::Object {
  public:
   Module(Device &, const plugin::Loadable &);
+  ~Module();
   QdbEntry *entry(const Call &, std::string_view symbol);
 
  private:
+  Device &device_;
   std::unordered_map<std::string, Entry> entries_;  // the map keeps addresses stable
 };
 
@@ -85,25 +95,53 @@ class Stream : public plugin::Object {
   void copy(const Call &, const QdbCopy &);
   void fill(const Call &, const QdbFill &);
   void launch(const Call &, const QdbLaunch *, uint32_t stride, uint32_t n);
+  void after_native(uint64_t native);
+  void before_native(uint64_t native);
   CUstream raw() const { return stream_; }
+  void forget(const Entry *first);  // the entry goes: so does the graph of its kernel
 
  private:
+  template <class F>
+  void in_lanes(const Call &, uint64_t pieces, F &&body);
   void to_device(const Call &, CUdeviceptr to, const char *from, uint64_t size);
   void to_host(const Call &, char *to, CUdeviceptr from, uint64_t size);
   void prepare(Entry &);
   CUdeviceptr scratch();
-  void launch_one(const QdbLaunch &);
-  void launch_large(Entry &, const QdbLaunch &, void **parameters, uint32_t blocks, uint32_t block);
+  bool ordered_with(uint64_t native) const;
+  bool ready(const QdbLaunch &, Ready &);
+  void launch_one(Ready &);
+  void launch_many(const Entry *first);
+  void launch_large(Ready &);
 
   Device &device_;
   CUstream stream_ = nullptr;
+  CUevent order_ = nullptr;
+  bool in_default_order_ = false;
+  const bool graphs_on_;
+  std::vector<Ready> ready_;  // of the running launch
+  std::mutex graphs_mutex_;   // modules go on other threads
+  Graphs graphs_;
   std::once_flag scratch_once_;
   CUdeviceptr scratch_ = 0;
 };
 
+class Event : public plugin::Object {
+ public:
+  explicit Event(Device &);
+  ~Event();
+  void record(const Stream &);
+  void wait(const Stream &);
+  void sync();
+  CUevent raw() const { return event_; }
+
+ private:
+  Device &device_;
+  CUevent event_ = nullptr;
+};
+
 class Device : public plugin::Object {
  public:
-  explicit Device(const Primary &);
+  Device(const Primary &, const Settings &);
   ~Device();
   void sync(const Call &);
   plugin::Blob target(const Call &, uint32_t level);
@@ -118,23 +156,34 @@ class Device : public plugin::Object {
   CUdeviceptr allocate(uint64_t size);
   void release(CUdeviceptr) noexcept;  // when all that was started before is done
   std::shared_ptr<Code> code(std::string_view symbol, std::string_view cubin);
-  void add(Stream *);
+  const Settings &settings() const { return settings_; }
+  bool add(Stream *);  // true: the first one
   void remove(Stream *);
+  void forget(const Entry *);
   void drain() noexcept;  // waits for all streams
 
-  // Two pinned buffers for copies from and to pageable memory; one copy at a time.
-  struct Staging {
-    static constexpr uint64_t bytes = 4u << 20;
-    std::mutex mutex;
+  // Pinned buffers for copies from and to pageable memory, two for each thread that takes part; one copy at a time.
+  struct Lane {
+    static constexpr uint64_t bytes = 2u << 20;
     char *data[2] = {};
     CUevent done[2] = {};
   };
-  Staging &staging();
+  struct Staging {
+    static constexpr uint32_t most = 16;
+    std::mutex mutex;
+    Lane lanes[most];
+  };
+  Staging &staging() { return staging_; }
+  Lane &lane(uint32_t k);  // made when it is first asked for; within the context, by its thread
 
   std::mutex prepare_mutex;  // of entries
 
  private:
+  uint64_t wanted_memory() const;
+  CUresult take_memory();
+
   const Primary &primary_;
+  const Settings settings_;
   CUstream service_ = nullptr;  // allocations
   CUevent order_ = nullptr;
   std::mutex streams_mutex_, code_mutex_;
@@ -145,17 +194,18 @@ class Device : public plugin::Object {
 
 class Instance : public plugin::Object {
  public:
-  Instance(const plugin::Host &, const plugin::Options &) {}  // asks no driver
+  Instance(const plugin::Host &, const plugin::Options &o) : settings_(o) {}  // asks no driver
   void caps(QdbCaps &) const;
   uint32_t device_count(const Call &) const;
   void device_info(const Call &, uint32_t index, QdbDeviceInfo &) const;
   std::unique_ptr<Device> open(const Call &, uint32_t index);
   plugin::Artifact compile(const Call &, const plugin::Request &);
   plugin::Artifact finish(const Call &, std::string_view target, const QdbArtifact &);
-  const void *extension(std::string_view, uint32_t) const { return nullptr; }
+  const void *extension(std::string_view, uint32_t) const;
   void quiesce(uint32_t) {}  // the driver's state is the driver's; nothing is called any more
 
  private:
+  const Settings settings_;
   std::atomic<uint32_t> opened_{0};  // the device opened last: finish works in its context
 };
 

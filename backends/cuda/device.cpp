@@ -84,16 +84,44 @@ void Instance::device_info(const Call &, uint32_t index, QdbDeviceInfo &out) con
 }
 
 std::unique_ptr<Device> Instance::open(const Call &, uint32_t index) {
-  auto device = std::make_unique<Device>(primary_of(index));
+  auto device = std::make_unique<Device>(primary_of(index), settings_);
   opened_.store(index, std::memory_order_relaxed);
   return device;
 }
 
-Device::Device(const Primary &p) : primary_(p) {
+Settings::Settings(const plugin::Options &o)
+    : graphs(o.integer("graphs", 1) != 0),
+      each(o.integer("debug", 0) != 0),
+      memory_mib(uint64_t(std::max<int64_t>(o.integer("device_memory_mib", 0), 0))),
+      memory_permille(uint64_t(std::max<int64_t>(o.integer("device_memory_permille", 0), 0))) {}
+
+Device::Device(const Primary &p, const Settings &settings) : primary_(p), settings_(settings) {
   const Driver &d = driver();
   const Current current(d, p.context);
-  QDX_CUDA(d, cuStreamCreate, &service_, stream_non_blocking);
-  QDX_CUDA(d, cuEventCreate, &order_, event_disable_timing);
+  CUresult r = d.cuStreamCreate(&service_, stream_non_blocking);
+  if (!r) r = d.cuEventCreate(&order_, event_disable_timing);
+  if (!r && p.pools) r = take_memory();
+  if (!r) return;
+  if (order_) d.cuEventDestroy(order_);
+  if (service_) d.cuStreamDestroy(service_);
+  fail(d, r, "opening the device with " + std::to_string(wanted_memory() >> 20) + " MiB taken beforehand");
+}
+
+uint64_t Device::wanted_memory() const {
+  size_t total = 0;
+  if (!settings_.memory_permille || driver().cuDeviceTotalMem(&total, primary_.device)) total = 0;
+  return std::max<uint64_t>(settings_.memory_mib << 20, total / 1000 * settings_.memory_permille);
+}
+
+// device_memory_GB, device_memory_fraction: what the pool once had, it keeps.
+CUresult Device::take_memory() {
+  const Driver &d = driver();
+  const uint64_t bytes = wanted_memory();
+  CUdeviceptr p = 0;
+  if (!bytes) return 0;
+  CUresult r = d.cuMemAllocAsync(&p, bytes, service_);
+  if (!r) r = d.cuMemFreeAsync(p, service_);
+  return r ? r : d.cuStreamSynchronize(service_);
 }
 
 // Errors are not looked at: a lost device answers each of these with its old error.
@@ -101,10 +129,11 @@ Device::~Device() {
   const Driver &d = driver();
   try {
     const Current current(d, primary_.context);
-    for (int k = 0; k < 2; k++) {
-      if (staging_.data[k]) d.cuMemFreeHost(staging_.data[k]);
-      if (staging_.done[k]) d.cuEventDestroy(staging_.done[k]);
-    }
+    for (Lane &lane : staging_.lanes)
+      for (int side = 0; side < 2; side++) {
+        if (lane.data[side]) d.cuMemFreeHost(lane.data[side]);
+        if (lane.done[side]) d.cuEventDestroy(lane.done[side]);
+      }
     d.cuStreamSynchronize(service_);
     d.cuEventDestroy(order_);
     d.cuStreamDestroy(service_);
@@ -128,14 +157,20 @@ plugin::Blob Device::target(const Call &call, uint32_t level) {
   return call.host.blob(std::string_view(reinterpret_cast<const char *>(&t), sizeof t));
 }
 
-void Device::add(Stream *s) {
+bool Device::add(Stream *s) {
   const std::lock_guard lock(streams_mutex_);
   streams_.push_back(s);
+  return streams_.size() == 1;
 }
 
 void Device::remove(Stream *s) {
   const std::lock_guard lock(streams_mutex_);
   std::erase(streams_, s);
+}
+
+void Device::forget(const Entry *e) {
+  const std::lock_guard lock(streams_mutex_);
+  for (Stream *s : streams_) s->forget(e);
 }
 
 CUdeviceptr Device::allocate(uint64_t size) {
@@ -176,15 +211,15 @@ std::shared_ptr<Code> Device::code(std::string_view symbol, std::string_view cub
   return found;
 }
 
-Device::Staging &Device::staging() {  // within a context, holding its mutex
+Device::Lane &Device::lane(uint32_t k) {
   const Driver &d = driver();
-  for (int k = 0; k < 2; k++) {
+  Lane &lane = staging_.lanes[k];
+  for (int side = 0; side < 2; side++) {
     void *p = nullptr;
-    if (!staging_.data[k])
-      QDX_CUDA(d, cuMemHostAlloc, &p, Staging::bytes, 0), staging_.data[k] = static_cast<char *>(p);
-    if (!staging_.done[k]) QDX_CUDA(d, cuEventCreate, &staging_.done[k], event_disable_timing);
+    if (!lane.data[side]) QDX_CUDA(d, cuMemHostAlloc, &p, Lane::bytes, 0), lane.data[side] = static_cast<char *>(p);
+    if (!lane.done[side]) QDX_CUDA(d, cuEventCreate, &lane.done[side], event_disable_timing);
   }
-  return staging_;
+  return lane;
 }
 
 }  // namespace qd::cuda

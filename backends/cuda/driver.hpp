@@ -19,12 +19,21 @@ using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
 using CUlinkState = struct CUlinkState_st *;
 using CUmemoryPool = struct CUmemPoolHandle_st *;
+using CUgraph = struct CUgraph_st *;
+using CUgraphNode = struct CUgraphNode_st *;
+using CUgraphExec = struct CUgraphExec_st *;
+
+struct KernelNode {  // CUDA_KERNEL_NODE_PARAMS of the first version, which every driver takes
+  CUfunction function;
+  unsigned grid[3], block[3], shared;
+  void **parameters, **extra;
+};
 
 // Numbers of the driver's enumerations that we use.
 inline constexpr int attribute_max_block = 1, attribute_sm_count = 16, attribute_cc_major = 75, attribute_cc_minor = 76,
                      attribute_memory_pools = 115;
 inline constexpr int jit_error_log = 5, jit_error_log_bytes = 6, jit_input_ptx = 1, pool_release_threshold = 4;
-inline constexpr unsigned stream_non_blocking = 1, event_disable_timing = 2;
+inline constexpr unsigned stream_default = 0, stream_non_blocking = 1, event_disable_timing = 2;
 inline constexpr int oldest_driver = 11040;  // CUDA 11.4, driver 470
 
 struct Driver {

@@ -1,6 +1,6 @@
-// launch.cpp: streams and launches. A launch is one call of the driver: the argument block is the kernel's first
-// parameter, copied by the driver, so nothing is allocated and nothing has to be kept. Grids are no larger than what
-// the device runs at once, times a few: threads walk on by grid strides.
+// launch.cpp: launches. A task is one call of the driver: the argument block is the kernel's first
+// parameter, copied by the driver, so nothing is allocated and nothing has to be kept. Several become a graph. Grids
+// are no larger than what the device runs at once, times a few: threads walk on by grid strides.
 #include <algorithm>
 #include <climits>
 
@@ -20,28 +20,6 @@ constexpr uint64_t most_partials = 32, most_blocks_at_once = 32;
 uint64_t scratch_words(const Primary &p) { return most_partials * most_blocks_at_once * p.multiprocessors; }
 
 }  // namespace
-
-Stream::Stream(Device &device) : device_(device) {
-  const Current current(device.driver(), device.primary().context);
-  QDX_CUDA(device.driver(), cuStreamCreate, &stream_, stream_non_blocking);
-  device.add(this);
-}
-
-Stream::~Stream() {
-  device_.remove(this);
-  try {
-    const Current current(device_.driver(), device_.primary().context);
-    device_.driver().cuStreamSynchronize(stream_);
-    if (scratch_) device_.release(scratch_);
-    device_.driver().cuStreamDestroy(stream_);
-  } catch (const plugin::Failure &) {  // the driver is beyond answering
-  }
-}
-
-void Stream::sync(const Call &) {
-  const Current current(device_.driver(), device_.primary().context);
-  QDX_CUDA(device_.driver(), cuStreamSynchronize, stream_);
-}
 
 // Launches of one stream run one after another, so they share it.
 CUdeviceptr Stream::scratch() {
@@ -69,55 +47,88 @@ void Stream::prepare(Entry &e) {
 }
 
 // An argument block too large for a parameter: it travels through memory.
-void Stream::launch_large(Entry &e, const QdbLaunch &l, void **parameters, uint32_t blocks, uint32_t size) {
+void Stream::launch_large(Ready &r) {
   const Driver &d = device_.driver();
-  CUdeviceptr block = device_.allocate(l.arg_bytes);
-  parameters[0] = &block;
-  CUresult r = d.cuMemcpyHtoDAsync(block, l.args, l.arg_bytes, stream_);
-  if (!r) r = d.cuLaunchKernel(e.function.load(), blocks, 1, 1, size, 1, 1, 0, stream_, parameters, nullptr);
+  const uint64_t bytes = 8ull * r.entry->meta.arg_words;
+  CUdeviceptr block = device_.allocate(bytes);
+  void *parameters[] = {&block, &r.begin, &r.end, &r.check, &r.scratch};
+  CUresult failed = d.cuMemcpyHtoDAsync(block, r.args, bytes, stream_);
+  if (!failed)
+    failed = d.cuLaunchKernel(r.entry->function.load(), r.blocks, 1, 1, r.block, 1, 1, 0, stream_, parameters, nullptr);
   device_.release(block);
-  if (r) fail(d, r, "cuLaunchKernel", e.symbol);
+  if (failed) fail(d, failed, "cuLaunchKernel", r.entry->symbol);
 }
 
-void Stream::launch_one(const QdbLaunch &l) {
+// Geometry and range of a task. False: it has nothing to do.
+bool Stream::ready(const QdbLaunch &l, Ready &r) {
   Entry &e = *reinterpret_cast<Entry *>(l.entry);
   if (l.arg_bytes < 8ull * e.meta.arg_words)
     throw plugin::Failure(QDB_E_INVALID,
                           "launch: expected " + std::to_string(8 * e.meta.arg_words) + " bytes of arguments, found " +
                               std::to_string(l.arg_bytes),
                           e.symbol);
-  int64_t begin = l.begin, end = l.end, check = l.flags & QDB_LAUNCH_REPORTS ? 1 : 0;
+  r = {&e, 1, 0, l.begin, l.end, l.flags & QDB_LAUNCH_REPORTS ? 1 : 0, 0, l.args};
   const bool unknown = (l.flags & QDB_LAUNCH_RANGE_UNKNOWN) && !e.meta.serial;
-  if (unknown) begin = 0, end = INT64_MIN;
-  else if (begin >= end && !(l.flags & QDB_LAUNCH_RANGE_UNKNOWN)) return;
+  if (unknown) r.begin = 0, r.end = INT64_MIN;
+  else if (r.begin >= r.end && !(l.flags & QDB_LAUNCH_RANGE_UNKNOWN)) return false;
   if (!e.function.load(std::memory_order_acquire)) prepare(e);
-  uint32_t blocks = 1, block = e.block;
-  if (!e.meta.serial) {
-    blocks = e.most_blocks;
-    if (!unknown) {
-      const uint64_t n = uint64_t(end) - uint64_t(begin);
-      // Few positions: smaller blocks, so that every multiprocessor has some.
-      while (!e.meta.asked && block > smallest_block && n < uint64_t(block) * 2 * device_.primary().multiprocessors)
-        block /= 2;
-      uint64_t wanted = (n + block - 1) / block;
-      // Enough for every thread: it works on several positions side by side.
-      if (wanted / e.meta.batch >= e.places) wanted = (wanted + e.meta.batch - 1) / e.meta.batch;
-      blocks = uint32_t(std::min<uint64_t>(wanted, blocks));
-    }
-  }
-  CUdeviceptr memory = e.meta.scratch ? scratch() : 0;
-  void *parameters[] = {const_cast<void *>(l.args), &begin, &end, &check, &memory};
-  if (e.meta.arg_words > QDX_CUDA_MAX_BLOCK) return launch_large(e, l, parameters, blocks, block);
+  r.block = e.block;
+  if (e.meta.scratch) r.scratch = scratch();
+  if (e.meta.serial) return true;
+  r.blocks = e.most_blocks;
+  if (unknown) return true;
+  const uint64_t n = uint64_t(r.end) - uint64_t(r.begin);
+  // Few positions: smaller blocks, so that every multiprocessor has some.
+  while (!e.meta.asked && r.block > smallest_block && n < uint64_t(r.block) * 2 * device_.primary().multiprocessors)
+    r.block /= 2;
+  uint64_t wanted = (n + r.block - 1) / r.block;
+  // Enough for every thread: it works on several positions side by side.
+  if (wanted / e.meta.batch >= e.places) wanted = (wanted + e.meta.batch - 1) / e.meta.batch;
+  r.blocks = uint32_t(std::min<uint64_t>(wanted, r.blocks));
+  return true;
+}
+
+void Stream::launch_one(Ready &r) {
+  if (r.entry->meta.arg_words > QDX_CUDA_MAX_BLOCK) return launch_large(r);
   const Driver &d = device_.driver();
-  const CUresult r = d.cuLaunchKernel(e.function.load(std::memory_order_relaxed), blocks, 1, 1, block, 1, 1, 0, stream_,
-                                      parameters, nullptr);
-  if (r) [[unlikely]]
-    fail(d, r, "cuLaunchKernel", e.symbol);
+  void *parameters[] = {const_cast<void *>(r.args), &r.begin, &r.end, &r.check, &r.scratch};
+  const CUresult failed = d.cuLaunchKernel(r.entry->function.load(std::memory_order_relaxed), r.blocks, 1, 1, r.block,
+                                           1, 1, 0, stream_, parameters, nullptr);
+  if (failed) [[unlikely]]
+    fail(d, failed, "cuLaunchKernel", r.entry->symbol);
+  if (device_.settings().each)
+    if (const CUresult fault = d.cuStreamSynchronize(stream_)) fail(d, fault, "cuStreamSynchronize", r.entry->symbol);
+}
+
+// Several tasks: as a graph where there is one.
+void Stream::launch_many(const Entry *first) {
+  bool fits = graphs_on_;
+  for (const Ready &r : ready_) fits = fits && r.entry->meta.arg_words <= QDX_CUDA_MAX_BLOCK;
+  if (fits && ready_.size() > 1) {
+    const std::lock_guard lock(graphs_mutex_);
+    auto &graph = graphs_[first];
+    if (!graph) graph = std::make_unique<Graph>(device_.driver());
+    if (graph->launch(ready_, stream_)) return;
+  }
+  for (Ready &r : ready_) launch_one(r);
 }
 
 void Stream::launch(const Call &, const QdbLaunch *launches, uint32_t stride, uint32_t n) {
   const Current current(device_.driver(), device_.primary().context);
-  for (uint32_t i = 0; i < n; i++) launch_one(plugin::at(launches, stride, i));
+  Ready one;
+  if (n == 1) {
+    if (ready(*launches, one)) launch_one(one);
+    return;
+  }
+  ready_.clear();
+  for (uint32_t i = 0; i < n; i++)
+    if (ready(plugin::at(launches, stride, i), one)) ready_.push_back(one);
+  if (n) launch_many(reinterpret_cast<const Entry *>(launches->entry));
+}
+
+void Stream::forget(const Entry *first) {
+  const std::lock_guard lock(graphs_mutex_);
+  graphs_.erase(first);
 }
 
 }  // namespace qd::cuda

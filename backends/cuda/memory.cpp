@@ -1,6 +1,10 @@
-// memory.cpp: allocations, copies, fills. Pageable host memory goes through two pinned buffers: while the device copies
-// one, the host fills or empties the other, on several threads where there is much of it. Small copies are the
-// driver's.
+// memory.cpp: allocations, copies, fills. Pageable host memory goes through pinned buffers in lanes, a lane a thread:
+// while the device copies one buffer of a lane, its thread fills or empties the other, and fresh pages of the host's
+// memory are made while the device works. Small copies are the driver's.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstring>
 
 #include "backends/cuda/cuda.hpp"
@@ -10,7 +14,7 @@ namespace {
 
 using plugin::Failure;
 
-constexpr uint64_t staged_from = 256u << 10, copy_grain = 512u << 10;
+constexpr uint64_t staged_from = 256u << 10;
 
 CUdeviceptr place(QdbMem *mem, uint64_t offset, uint64_t size, const char *what) {
   const auto *m = plugin::object<Mem>(mem);
@@ -21,12 +25,15 @@ CUdeviceptr place(QdbMem *mem, uint64_t offset, uint64_t size, const char *what)
   return m->address() + offset;
 }
 
-// The first touch of fresh pages is what costs: threads share it.
-void copy_host(const Call &call, char *to, const char *from, uint64_t size) {
-  if (size <= copy_grain) return void(std::memcpy(to, from, size));
-  call.host.parallel_for(size, copy_grain, [&](uint64_t begin, uint64_t end, uint32_t) {
-    std::memcpy(to + begin, from + begin, end - begin);
-  });
+// Makes the pages that bytes are about to be written to. Where the system can't, writing does it, a fault a page.
+void populate(char *to, uint64_t size) {
+#ifndef MADV_POPULATE_WRITE
+  constexpr int MADV_POPULATE_WRITE = 23;
+#endif
+  static const auto page = uintptr_t(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(to) + page - 1) / page * page;
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(to) + size) / page * page;
+  if (end > begin) (void)madvise(reinterpret_cast<void *>(begin), end - begin, MADV_POPULATE_WRITE);
 }
 
 }  // namespace
@@ -50,40 +57,54 @@ void Mem::info(QdbMemInfo &m) const {
   m.host = nullptr;
 }
 
+// Calls body(lane, first piece, step) for each lane, side by side on the host's threads, within the context.
+template <class F>
+void Stream::in_lanes(const Call &call, uint64_t pieces, F &&body) {
+  auto &staging = device_.staging();
+  const std::lock_guard lock(staging.mutex);
+  const uint64_t lanes = std::min<uint64_t>({pieces, Device::Staging::most, std::max(call.host.workers(), 1u)});
+  call.host.parallel_for(lanes, 1, [&](uint64_t begin, uint64_t end, uint32_t) {
+    const Current current(device_.driver(), device_.primary().context);
+    for (uint64_t k = begin; k < end; k++) body(device_.lane(uint32_t(k)), k, lanes);
+  });
+}
+
 void Stream::to_device(const Call &call, CUdeviceptr to, const char *from, uint64_t size) {
   const Driver &d = device_.driver();
   if (size < staged_from) return QDX_CUDA(d, cuMemcpyHtoDAsync, to, from, size, stream_);
-  auto &s = device_.staging();
-  const std::lock_guard lock(s.mutex);
-  int k = 0;
-  for (uint64_t at = 0; at < size; at += Device::Staging::bytes, k ^= 1) {
-    const uint64_t n = std::min(Device::Staging::bytes, size - at);
-    QDX_CUDA(d, cuEventSynchronize, s.done[k]);  // of a copy out of this buffer, also an earlier call's
-    copy_host(call, s.data[k], from + at, n);
-    QDX_CUDA(d, cuMemcpyHtoDAsync, to + at, s.data[k], n, stream_);
-    QDX_CUDA(d, cuEventRecord, s.done[k], stream_);
-  }
+  constexpr uint64_t bytes = Device::Lane::bytes;
+  const uint64_t pieces = (size + bytes - 1) / bytes;
+  in_lanes(call, pieces, [&](Device::Lane &lane, uint64_t piece, uint64_t step) {
+    for (int k = 0; piece < pieces; piece += step, k ^= 1) {
+      const uint64_t at = piece * bytes, n = std::min(bytes, size - at);
+      QDX_CUDA(d, cuEventSynchronize, lane.done[k]);  // of a copy out of this buffer, also an earlier call's
+      std::memcpy(lane.data[k], from + at, n);
+      QDX_CUDA(d, cuMemcpyHtoDAsync, to + at, lane.data[k], n, stream_);
+      QDX_CUDA(d, cuEventRecord, lane.done[k], stream_);
+    }
+  });
 }
 
 void Stream::to_host(const Call &call, char *to, CUdeviceptr from, uint64_t size) {
   const Driver &d = device_.driver();
   if (size < staged_from) return QDX_CUDA(d, cuMemcpyDtoHAsync, to, from, size, stream_);
-  auto &s = device_.staging();
-  const std::lock_guard lock(s.mutex);
-  const uint64_t step = Device::Staging::bytes, pieces = (size + step - 1) / step;
-  const auto length = [&](uint64_t piece) { return std::min(step, size - piece * step); };
-  const auto start = [&](uint64_t piece) {
-    const int k = int(piece & 1);
-    QDX_CUDA(d, cuEventSynchronize, s.done[k]);
-    QDX_CUDA(d, cuMemcpyDtoHAsync, s.data[k], from + piece * step, length(piece), stream_);
-    QDX_CUDA(d, cuEventRecord, s.done[k], stream_);
-  };
-  start(0);
-  for (uint64_t piece = 0; piece < pieces; piece++) {
-    if (piece + 1 < pieces) start(piece + 1);
-    QDX_CUDA(d, cuEventSynchronize, s.done[piece & 1]);
-    copy_host(call, to + piece * step, s.data[piece & 1], length(piece));
-  }
+  constexpr uint64_t bytes = Device::Lane::bytes;
+  const uint64_t pieces = (size + bytes - 1) / bytes;
+  const auto length = [&](uint64_t piece) { return std::min(bytes, size - piece * bytes); };
+  in_lanes(call, pieces, [&](Device::Lane &lane, uint64_t piece, uint64_t step) {
+    const auto start = [&](uint64_t p, int k) {
+      QDX_CUDA(d, cuEventSynchronize, lane.done[k]);
+      QDX_CUDA(d, cuMemcpyDtoHAsync, lane.data[k], from + p * bytes, length(p), stream_);
+      QDX_CUDA(d, cuEventRecord, lane.done[k], stream_);
+    };
+    start(piece, 0);
+    for (int k = 0; piece < pieces; piece += step, k ^= 1) {
+      if (piece + step < pieces) start(piece + step, k ^ 1);
+      populate(to + piece * bytes, length(piece));
+      QDX_CUDA(d, cuEventSynchronize, lane.done[k]);
+      std::memcpy(to + piece * bytes, lane.data[k], length(piece));
+    }
+  });
 }
 
 void Stream::copy(const Call &call, const QdbCopy &c) {

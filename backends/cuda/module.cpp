@@ -28,7 +28,15 @@ Code::~Code() {
   }
 }
 
-Module::Module(Device &device, const plugin::Loadable &artifacts) {
+Module::~Module() {
+  try {
+    const Current current(device_.driver(), device_.primary().context);
+    for (const auto &[symbol, entry] : entries_) device_.forget(&entry);
+  } catch (const Failure &) {  // the driver is beyond answering
+  }
+}
+
+Module::Module(Device &device, const plugin::Loadable &artifacts) : device_(device) {
   for (uint32_t i = 0; i < artifacts.n; i++) {
     if (plugin::text(artifacts[i].kind) != "cubin")
       throw Failure(QDB_E_ARTIFACT,

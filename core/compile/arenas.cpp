@@ -9,7 +9,7 @@ namespace {
 std::atomic<uint64_t> next_number{1};
 
 struct Mine {
-  uint64_t serial = 0;
+  uint64_t serial = 0, queue = 0;
   Arena *arena = nullptr;
 };
 thread_local Mine mine_last;
@@ -41,11 +41,12 @@ Arenas::Arenas(std::shared_ptr<Backend> backend, uint32_t seed)
     : backend_(std::move(backend)), seed_(seed), serial_(next_number.fetch_add(1, std::memory_order_relaxed)) {}
 
 Arena &Arenas::mine() {
-  if (mine_last.serial == serial_) return *mine_last.arena;
+  const uint64_t queue = backend_->queue();
+  if (mine_last.serial == serial_ && mine_last.queue == queue) return *mine_last.arena;
   const std::lock_guard lock(mutex_);
-  auto &slot = arenas_[std::this_thread::get_id()];
+  auto &slot = arenas_[{std::this_thread::get_id(), queue}];
   if (!slot) slot = std::make_unique<Arena>();
-  mine_last = {serial_, slot.get()};
+  mine_last = {serial_, queue, slot.get()};
   return *slot;
 }
 

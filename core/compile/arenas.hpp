@@ -14,11 +14,11 @@ namespace qd::compile {
 
 inline constexpr uint64_t report_bytes = 1 << 20;  // records of one launch; more are counted as dropped
 
-struct Arena {  // used by its thread only
+struct Arena {  // used by its thread only, and on one queue
   std::shared_ptr<Buffer> scratch, result, report;
   std::vector<std::shared_ptr<Buffer>> outgrown;  // launches that still run may use them
   uint64_t version = 0;                           // changes when an address does; unique among all arenas
-  std::vector<uint8_t> result_copy;               // what result() gave last: the thread's own, so that close() cannot take it away
+  std::vector<uint8_t> result_copy;  // what result() gave last: the thread's own, so that close() cannot take it away
 
   // Makes sure of the memory; after the first call for a kernel nothing is left to do.
   void need(Backend &, uint64_t scratch_bytes, bool results, bool reports);
@@ -39,7 +39,7 @@ class Arenas {
   std::atomic<uint32_t> launches_{0};
   const uint64_t serial_;  // never used again, so a thread's memory of an Arenas that is gone matches nothing
   std::mutex mutex_;
-  std::map<std::thread::id, std::unique_ptr<Arena>> arenas_;
+  std::map<std::pair<std::thread::id, uint64_t>, std::unique_ptr<Arena>> arenas_;
 };
 
 }  // namespace qd::compile

@@ -55,6 +55,10 @@ class Backend {
   virtual Artifact finish(const Artifact &) = 0;                        // only with QDB_CAP_FINISH
   virtual std::unique_ptr<Module> load(std::span<const Artifact>) = 0;  // status QDB_E_ARTIFACT: recompile
   virtual std::shared_ptr<Buffer> alloc(uint64_t bytes) = 0;            // zeroed
+  // Which queue launch() of the calling thread goes to: launches on different ones may run side by side.
+  virtual uint64_t queue() const { return 0; }
+  // Says which kernel the next launch() is of: errors that show up later name it. `name` lives until the process ends.
+  virtual void note(const char *name) { (void)name; }
   // One call of the plugin on the stream of the calling thread. Throws "the runtime was reset" after close.
   virtual void launch(const QdbLaunch *launches, uint32_t n) = 0;
 };

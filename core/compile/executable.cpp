@@ -4,13 +4,23 @@
 // runtime open while they run, so that a close() on another thread frees nothing under them.
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include "core/compile/arenas.hpp"
-#include "core/compile/writes.hpp"
+#include "core/compile/uses.hpp"
 #include "core/support/trace.hpp"
 
 namespace qd::compile {
 namespace {
+
+// Names of kernels, each once, until the process ends.
+const char *kept_name(const std::string &name) {
+  static std::mutex mutex;
+  static auto &names = *new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  return names.insert(name).first->c_str();
+}
 
 struct Block {
   std::vector<QdbLaunch> launches;
@@ -31,7 +41,7 @@ class Loaded final : public Executable {
   const Observations &observations() const override { return observations_; }
   uint32_t n_tasks() const override { return uint32_t(plan_.tasks.size()); }
   uint32_t n_words() const override { return plan_.n_words; }
-  std::vector<bool> written() const override { return written_words(plan_); }
+  std::vector<Use> uses() const override { return used_words(plan_); }
 
  private:
   struct Move {
@@ -51,8 +61,10 @@ class Loaded final : public Executable {
   void bind(Block &, Arena &) const;
   QdReportHeader report_header(const Arena &) const;
   void clear_reports(Arena &) const;
+  [[noreturn]] void fail(const Error &) const;
 
   split::Plan plan_;
+  const char *name_;  // the kernel's, for good
   std::shared_ptr<Backend> backend_;
   std::unique_ptr<Module> module_;  // after backend_: it goes first
   std::shared_ptr<Arenas> arenas_;
@@ -63,6 +75,7 @@ class Loaded final : public Executable {
   std::vector<OneWord> one_word_;
   std::vector<Computed> computed_;
   std::vector<uint32_t> first_word_;  // of each task in the block
+  std::vector<uint32_t> random_;      // words for the random key of tasks that draw: other blocks stay as they were
   bool reports_ = false;
   std::atomic<Block *> spare_{nullptr};
 };
@@ -70,6 +83,7 @@ class Loaded final : public Executable {
 Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend,
                std::shared_ptr<Arenas> arenas, Observations seen)
     : plan_(std::move(plan)),
+      name_(kept_name(plan_.name)),
       backend_(std::move(backend)),
       module_(std::move(module)),
       arenas_(std::move(arenas)),
@@ -92,6 +106,7 @@ Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr
     if (t.extent.kind == split::ExtentKind::program) computed_.push_back({ordinal});
     template_.launches.push_back(l);
     first_word_.push_back(word);
+    if (t.random) random_.push_back(word + QD_ARG_RANDOM);
     for (const auto &m : t.words)
       for (uint32_t i = 0; i < m.count; ++i) moves_.push_back({word + m.to + i, m.from + i});
     for (const auto &m : t.scratch) scratch_.push_back({word + m.to, m.offset});
@@ -130,7 +145,7 @@ void Loaded::launch(uint64_t *words) {
 
   uint64_t *to = block->words.data();
   const uint64_t key = arenas_->random_key();
-  for (uint32_t w : first_word_) to[w + QD_ARG_RANDOM] = key;
+  for (uint32_t w : random_) to[w] = key;
   for (const Move &m : moves_) to[m.to] = words[m.from];
   for (const OneWord &w : one_word_)
     block->launches[w.task].end = std::max<int64_t>(int64_t(words[w.word] << w.shift) >> w.shift, 0);
@@ -140,8 +155,25 @@ void Loaded::launch(uint64_t *words) {
     l.end = n < 0 ? 1 : n;
     l.flags = n < 0 ? l.flags | QDB_LAUNCH_RANGE_UNKNOWN : l.flags & ~QDB_LAUNCH_RANGE_UNKNOWN;
   }
-  if (!block->launches.empty()) backend_->launch(block->launches.data(), uint32_t(block->launches.size()));
+  if (!block->launches.empty()) {
+    backend_->note(name_);
+    try {
+      backend_->launch(block->launches.data(), uint32_t(block->launches.size()));
+    } catch (const Error &e) { fail(e); }
+  }
   block.reset(spare_.exchange(block.release(), std::memory_order_acq_rel));  // another thread's comes back, to be freed
+}
+
+// The plugin knows a task by its symbol; people know it by its name.
+void Loaded::fail(const Error &e) const {
+  std::string m = e.what();
+  std::string_view task;
+  for (const split::Task &t : plan_.tasks)
+    if (task.empty() && m.find(t.symbol) != std::string::npos) task = t.name;
+  if (e.kind == Kind::interrupted || (task.empty() && !e.status)) throw e;
+  m += "\nin the launch of kernel \"" + plan_.name + '"';
+  if (!task.empty()) m.append(", task \"").append(task).append("\"");
+  throw Error(e.kind, m, e.status);
 }
 
 QdReportHeader Loaded::report_header(const Arena &a) const {

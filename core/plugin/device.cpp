@@ -1,5 +1,5 @@
-// device.cpp: the handles below an instance: device, module, memory, stream. All alike: one checked call each, and a
-// destructor that says nothing to a plugin that was quiesced.
+// device.cpp: the handles below an instance: device, module, memory, stream, event. All alike: one checked call each,
+// and a destructor that says nothing to a plugin that was quiesced.
 #include "core/plugin/host.hpp"
 
 namespace qd::plugin {
@@ -130,6 +130,54 @@ void Stream::launch(std::span<const QdbLaunch> launches) {
   Call c(*device_);
   c.err.cancelled = &launch_poll();
   c.check(c.table.launch(handle_, launches.data(), sizeof(QdbLaunch), uint32_t(launches.size()), &c.err), "launch");
+}
+
+uint64_t Stream::native() const {
+  const QdExtStreams *x = device_->instance()->streams();
+  return x && !device_->instance()->quiesced() ? x->native_stream(handle_) : 0;
+}
+
+void Stream::after(uint64_t native) {
+  Call c(*device_);
+  if (const QdExtStreams *x = device_->instance()->streams())
+    c.check(x->after_native(handle_, native, &c.err), "after_native");
+}
+
+void Stream::before(uint64_t native) {
+  Call c(*device_);
+  if (const QdExtStreams *x = device_->instance()->streams())
+    c.check(x->before_native(handle_, native, &c.err), "before_native");
+}
+
+std::unique_ptr<Event> Event::create(std::shared_ptr<Device> device) {
+  std::unique_ptr<Event> event(new Event(std::move(device)));
+  Call c(*event->device_);
+  c.check(event->device_->instance()->streams()->event_create(event->device_->raw(), &event->handle_, &c.err),
+          "event_create");
+  if (!event->handle_) no_handle(c.library, "event_create");
+  return event;
+}
+
+Event::~Event() {
+  const Instance &i = *device_->instance();
+  if (handle_) destroy(i, [&](const QdbBackend &) { i.streams()->event_destroy(handle_); });
+}
+
+uint64_t Event::native() const { return device_->instance()->streams()->native_event(handle_); }
+
+void Event::record(Stream &s) {
+  Call c(*device_);
+  c.check(device_->instance()->streams()->event_record(handle_, s.raw(), &c.err), "event_record");
+}
+
+void Event::wait(Stream &s) {
+  Call c(*device_);
+  c.check(device_->instance()->streams()->event_wait(handle_, s.raw(), &c.err), "event_wait");
+}
+
+void Event::sync() {
+  Call c(*device_);
+  c.check(device_->instance()->streams()->event_sync(handle_, &c.err), "event_sync");
 }
 
 }  // namespace qd::plugin

@@ -107,6 +107,7 @@ std::string dump_file(const Services &services, std::string_view kind, std::stri
 
 void QDB_CALL dump(void *, const QdbStr *kind, const QdbStr *name, const QdbBytes *data) noexcept try {
   if (!current || current->dump_path.empty() || !data) return;
+  if (current->load_ptx && text(kind) == "ptx") return;  // the user's stays
   std::string path = dump_file(*current, text(kind), text(name));
   std::error_code ignored;
   std::filesystem::create_directories(current->dump_path, ignored);
@@ -119,12 +120,14 @@ void QDB_CALL dump(void *, const QdbStr *kind, const QdbStr *name, const QdbByte
 QdbStatus QDB_CALL dump_override(void *hctx, const QdbStr *kind, const QdbStr *name, QdbBlob **out) noexcept try {
   if (!out) return QDB_E_INVALID;
   *out = nullptr;
-  if (!current || !current->load_ir) return QDB_S_NOT_READY;
+  if (!current || !(text(kind) == "ptx" ? current->load_ptx : current->load_ir)) return QDB_S_NOT_READY;
   std::string path = dump_file(*current, text(kind), text(name));
   std::ifstream file(path, std::ios::binary);
   std::string content{std::istreambuf_iterator<char>(file), {}};
   if (!file) {
-    log_line(log_warn, "dump", path + " is not there to be loaded (QD_LOAD_IR): run once with QD_DUMP_IR=1 to make it");
+    log_line(log_warn, "dump",
+             path + " is not there to be loaded (" + (text(kind) == "ptx" ? "QUADRANTS_LOAD_PTX" : "QD_LOAD_IR") +
+                 "): run once with QD_DUMP_IR=1 to make it");
     return QDB_S_NOT_READY;
   }
   void *data = nullptr;

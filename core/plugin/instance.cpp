@@ -70,6 +70,8 @@ std::shared_ptr<Instance> Instance::create(const Library &library, std::shared_p
   uint32_t limit = caps.caps & QDB_CAP_COMPILE_MT ? caps.max_compile_threads : 1;
   made->caps_ = {caps.units, caps.caps, caps.ir_major, caps.ir_minor, limit};
   made->turns_ = std::make_unique<Turns>(limit);
+  const auto *streams = static_cast<const QdExtStreams *>(made->extension(QD_EXT_STREAMS_NAME, QD_EXT_STREAMS_VERSION));
+  if (streams && QDB_HAS(streams, QdExtStreams, before_native)) made->streams_ = streams;
   return made;
 }
 

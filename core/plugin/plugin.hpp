@@ -17,6 +17,7 @@
 #include "cache/store.hpp"
 #include "core/api/core.hpp"
 #include "core/support/thread_pool.hpp"
+#include "qd/ext_streams.h"
 #include "qd/qd_backend.h"
 
 namespace qd::plugin {
@@ -26,6 +27,7 @@ struct Services {
   std::shared_ptr<ThreadPool> pool;  // compile threads
   std::string dump_path;             // <dump_path>/<name>.<extension>; empty: dumps are dropped
   bool load_ir = false;              // dump_override reads the dumped file back (QD_LOAD_IR)
+  bool load_ptx = false;             // and that of kind "ptx" (QUADRANTS_LOAD_PTX)
 };
 
 struct Library {  // one loaded plugin; lives until the process ends
@@ -83,6 +85,7 @@ class Instance {
   }
   QdbInstance *raw() const { return handle_; }
   const void *extension(std::string_view name, uint32_t version) const;  // null: not there
+  const QdExtStreams *streams() const { return streams_; }               // null: one queue
 
  private:
   Instance(const Library &, std::shared_ptr<Services>);
@@ -92,6 +95,7 @@ class Instance {
   std::shared_ptr<Services> services_;
   QdbInstance *handle_ = nullptr;
   Caps caps_;
+  const QdExtStreams *streams_ = nullptr;
   std::unique_ptr<Turns> turns_;
   std::atomic<bool> quiesced_ = false;
 };
@@ -148,11 +152,31 @@ class Stream {
   void copy(std::span<const QdbCopy>);
   void fill(std::span<const QdbFill>);
   void launch(std::span<const QdbLaunch>);  // no allocation unless it fails
+  // With the extension "qd.streams", else 0 and nothing.
+  uint64_t native() const;
+  void after(uint64_t native);   // waits for what another library's stream has now
+  void before(uint64_t native);  // which waits for what this one has now
+  QdbStream *raw() const { return handle_; }
 
  private:
   explicit Stream(std::shared_ptr<Device> d) : device_(std::move(d)) {}
   std::shared_ptr<Device> device_;
   QdbStream *handle_ = nullptr;
+};
+
+class Event {  // only where the instance has streams()
+ public:
+  static std::unique_ptr<Event> create(std::shared_ptr<Device>);
+  ~Event();
+  uint64_t native() const;
+  void record(Stream &);
+  void wait(Stream &);
+  void sync();
+
+ private:
+  explicit Event(std::shared_ptr<Device> d) : device_(std::move(d)) {}
+  std::shared_ptr<Device> device_;
+  QdbEvent *handle_ = nullptr;
 };
 
 }  // namespace qd::plugin

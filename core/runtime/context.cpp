@@ -8,6 +8,7 @@
 
 #include "core/compile/compiler.hpp"
 #include "core/runtime/device_backend.hpp"
+#include "core/runtime/streams.hpp"
 #include "core/support/log.hpp"
 #include "qd/ext_counts.h"
 
@@ -34,6 +35,7 @@ std::shared_ptr<plugin::Services> make_services(const ContextConfig &c) {
   s->pool = std::make_shared<ThreadPool>(compile_threads(c));
   s->dump_path = c.dump_path;
   s->load_ir = c.load_ir;
+  s->load_ptx = c.load_ptx;
   return s;
 }
 
@@ -87,7 +89,7 @@ class OpenContext final : public Context {
   void close() override { session_->close(); }
   void sync() override {
     auto use = session_->use();
-    session_->device()->sync();
+    session_->sync();
   }
   const std::string &arch() const override { return arch_; }
   bool host_shared() const override { return host_shared_; }
@@ -112,6 +114,28 @@ class OpenContext final : public Context {
   }
   void remember(std::string_view tier, std::string_view digest, std::string_view value) override {
     if (offline_cache_) store_->put(key_of(tier, digest), cache::Bytes::copy(value), {});
+  }
+  std::shared_ptr<Stream> create_stream() override {
+    auto use = session_->use();
+    return make_stream(session_);
+  }
+  std::shared_ptr<Event> create_event() override {
+    auto use = session_->use();
+    return make_event(session_);
+  }
+  uint64_t native_stream() override {
+    auto use = session_->use();
+    uint64_t native = 0;
+    session_->on_stream([&](plugin::Stream &s) { native = s.native(); });
+    return native;
+  }
+  void after(uint64_t native) override {
+    auto use = session_->use();
+    session_->on_stream([&](plugin::Stream &s) { s.after(native); });
+  }
+  void before(uint64_t native) override {
+    auto use = session_->use();
+    session_->on_stream([&](plugin::Stream &s) { s.before(native); });
   }
   void interrupt() override { compiler_->interrupt(); }
   void quiesce(uint32_t why) override { session_->quiesce(why); }

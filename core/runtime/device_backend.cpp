@@ -66,6 +66,10 @@ class SessionBackend final : public compile::Backend {
     return make_buffer(session_, bytes);
   }
 
+  uint64_t queue() const override { return session_->queue_number(); }
+
+  void note(const char *name) override { session_->note(name); }
+
   void launch(const QdbLaunch *launches, uint32_t n) override {
     auto use = session_->use();
     session_->on_stream([&](plugin::Stream &s) { s.launch({launches, n}); });

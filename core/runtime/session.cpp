@@ -1,6 +1,9 @@
 // session.cpp: uses, resources and streams of a Session.
 #include "core/runtime/session.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 namespace qd {
 
 // The streams that this thread has, one per session it launched on; given back when the thread ends.
@@ -43,6 +46,22 @@ void Session::refuse() {
                 "the 'spawn' method, fork before qd.init(), or call qd.init() again in the child.");
   throw Error(Kind::runtime,
               "the runtime was reset: this object was made before qd.init() or qd.reset() was called last");
+}
+
+void Session::explain(const Error &e) const {
+  if (e.status != QDB_E_DEVICE_LOST && e.status != QDB_E_LAUNCH) throw e;
+  std::vector<std::string_view> names;  // each once, the newest first
+  const uint32_t end = next_note_.load(std::memory_order_relaxed);
+  for (uint32_t back = 1; back <= std::min(end, notes) && names.size() < 8; ++back) {
+    const char *name = noted_[(end - back) % notes].load(std::memory_order_relaxed);
+    if (name && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  std::string m = e.what();
+  for (size_t k = 0; k < names.size(); ++k)
+    m.append(k ? ", " : "\nKernels launched last, the newest first: ").append(names[k]);
+  if (e.status == QDB_E_DEVICE_LOST)
+    m += "\nThis process can't use the device any more: start it again, or go on with qd.init(arch=qd.cpu).";
+  throw Error(e.kind, m, e.status);
 }
 
 void Session::add(Resource *r) {

@@ -63,16 +63,49 @@ class Session : public std::enable_shared_from_this<Session> {
   template <class F>
   void on_stream(F &&f) {
     if (synchronous()) return f(thread_stream());
-    std::lock_guard lock(stream_mutex_);
-    f(*streams_.front());
+    try {
+      if (Queue *q = chosen_queue()) return on_queue(*q, f);
+      std::lock_guard lock(stream_mutex_);
+      f(*streams_.front());
+    } catch (const Error &e) { explain(e); }
+  }
+  void sync() {  // all streams
+    try {
+      device_->sync();
+    } catch (const Error &e) { explain(e); }
+  }
+  // The kernel of the next launch. A device that runs on by itself tells of a fault at some later call: the error then
+  // names the kernels launched last.
+  void note(const char *name) {
+    if (!synchronous())
+      noted_[next_note_.fetch_add(1, std::memory_order_relaxed) % notes].store(name, std::memory_order_relaxed);
+  }
+  // A stream that the program made, while a thread launches on it.
+  struct Queue {
+    const Session *session;
+    uint64_t number;  // never 0, never used twice
+    std::mutex mutex;
+    std::unique_ptr<plugin::Stream> stream;  // null once destroyed
+  };
+  Queue *chosen_queue() const;     // the calling thread's, null for the usual stream
+  uint64_t queue_number() const {  // 0: the usual stream
+    const Queue *q = chosen_queue();
+    return q ? q->number : 0;
   }
 
  private:
   friend struct ThreadStreams;
+  template <class F>
+  void on_queue(Queue &q, F &&f) {
+    std::lock_guard lock(q.mutex);
+    if (!q.stream) throw Error(Kind::runtime, "this stream was destroyed: make another one with qd.create_stream()");
+    f(*q.stream);
+  }
   void leave() noexcept {
     if (uses_.fetch_sub(2, std::memory_order_release) == 3) uses_.notify_all();
   }
   [[noreturn]] void refuse();
+  [[noreturn]] void explain(const Error &) const;
   plugin::Stream &thread_stream();
   plugin::Stream *take_stream();
   void give_stream(plugin::Stream *) noexcept;
@@ -81,6 +114,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::atomic<uint64_t> uses_ = 0;       // twice the running uses; bit 0: closed
   std::atomic<bool> abandoned_ = false;  // quiesced: locks and threads may belong to nobody
   std::atomic<bool> forked_ = false;     // quiesced in a forked child
+  static constexpr uint32_t notes = 32;
+  std::atomic<const char *> noted_[notes] = {};
+  std::atomic<uint32_t> next_note_ = 0;
   std::shared_ptr<plugin::Device> device_;
   QdbDeviceInfo info_;
   std::recursive_mutex resources_mutex_;  // release() of one may destroy another

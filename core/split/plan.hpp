@@ -54,6 +54,7 @@ struct Task {
   bool parallel = false;        // a parallel loop, else a serial run
   bool reports = false;         // may append to the report buffer
   bool fails = false;           // may report a failure: later tasks of the launch ask the flag
+  bool random = false;          // draws numbers: its block changes with each launch
   std::vector<uint32_t> sites;  // kernel's report site of each of the task's
 };
 
@@ -75,7 +76,7 @@ struct Plan {
 inline std::string symbol_of(const cache::Digest &d) { return "qd_" + d.hex().substr(0, 16); }
 
 // The stored form (plan_wire.cpp). Raised when the fields of a plan or their meaning change.
-inline constexpr int plan_version = 1;
+inline constexpr int plan_version = 2;
 std::string to_bytes(const Plan &);
 std::optional<Plan> plan_from_bytes(std::string_view);  // nothing: not such bytes, or a number in them can't be right
 

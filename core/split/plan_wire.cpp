@@ -103,6 +103,7 @@ void visit(A &a, Task &t) {
   a.flag(t.parallel);
   a.flag(t.reports);
   a.flag(t.fails);
+  a.flag(t.random);
   a.list(t.sites, 4, [](A &in, uint32_t &s) { in.number(s); });
 }
 
@@ -110,7 +111,7 @@ template <class A>
 void visit(A &a, Plan &p) {
   a.text(p.name);
   a.list(p.steps, 5, [](A &in, Step &s) { in.number(s.kind), in.number(s.task); });
-  a.list(p.tasks, 64, [](A &in, Task &t) { visit(in, t); });
+  a.list(p.tasks, 65, [](A &in, Task &t) { visit(in, t); });
   a.number(p.n_words);
   a.number(p.scratch_bytes);
   a.number(p.n_outputs);

@@ -103,6 +103,7 @@ void Planner::add(const Piece &piece) {
   for (const ir::Func &f : task.funcs)
     for (const Inst &in : f.code)
       if (in.op == Op::report) t.reports = true, t.fails |= in.arg[1] != 0;
+      else t.random |= in.op == Op::random;
   plan_.steps.push_back({StepKind::task, uint32_t(plan_.tasks.size())});
   plan_.tasks.push_back(std::move(t));
 }

@@ -126,6 +126,8 @@ PyObject *tuple_of(const int64_t *extents, unsigned n) {
   return t.release();
 }
 
+constexpr const char *source_names[] = {"none", "nd", "numpy", "device"};
+
 PyObject *describe(const ArrayArg &a) {
   const uint64_t k = a.kind;
   const unsigned dtype = k >> 2 & 15, element_dims = k >> 10 & 3;
@@ -133,21 +135,20 @@ PyObject *describe(const ArrayArg &a) {
   const auto bit = [k](int at) { return k >> at & 1 ? Py_True : Py_False; };
   const Ref shape = owned(tuple_of(a.shape, ndim_of(k))), elements = owned(tuple_of(element, element_dims));
   return Py_BuildValue("(K{s:s,s:O,s:I,s:O,s:O,s:O,s:O,s:O,s:O})", (unsigned long long)k, "source",
-                       source_of(k) == Source::nd ? "nd" : "numpy", "dtype",
-                       dtype == 15 ? Py_None : dtype_object(DT(dtype)), "ndim", ndim_of(k), "shape", shape.get(),
-                       "element_shape", elements.get(), "needs_grad", bit(36), "narrow", bit(37), "readonly", bit(38),
-                       "contiguous", bit(39));
+                       source_names[size_t(source_of(k))], "dtype", dtype == 15 ? Py_None : dtype_object(DT(dtype)),
+                       "ndim", ndim_of(k), "shape", shape.get(), "element_shape", elements.get(), "needs_grad", bit(36),
+                       "narrow", bit(37), "readonly", bit(38), "contiguous", bit(39));
 }
 
 PyObject *array_kind(PyObject *, PyObject *o) {
   return guarded([&]() -> PyObject * {
     ArrayArg a;
-    if ((read_ndarray(o, a) || read_numpy(o, a)) && a.kind) return describe(a);
+    if ((read_ndarray(o, a) || read_numpy(o, a) || read_device_array(o, a)) && a.kind) return describe(a);
     return Py_NewRef(Py_None);
   });
 }
 PyMethodDef functions[] = {
-    {"array_kind", array_kind, METH_O, "Kind id and description of an ndarray or NumPy array; None for anything else"},
+    {"array_kind", array_kind, METH_O, "Kind id and description of an array that a call takes; None for anything else"},
     {}};
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace qd::py {
 inline constexpr int max_dims = 12;
 inline constexpr int max_element_extent = 4095;
 
-enum class Source : uint8_t { nd = 1, numpy = 2 };  // no kind is 0: that of a released array
+enum class Source : uint8_t { nd = 1, numpy = 2, device = 3 };  // no kind is 0: that of a released array
 
 // Kind id, from the lowest bit: source 2, dtype 4 (15: none of ours), ndim 4, element dims 2, element extents 12 each,
 // needs_grad 1, narrow 1 (fewer than 2^31 scalars), readonly 1, contiguous 1, then the 24 bits of NdarrayBase._lay_out.
@@ -51,6 +51,7 @@ bool is_numpy_array(PyObject *o);  // never imports NumPy: without it there is n
 // False when `o` isn't an array of the given source, or has too many dimensions. Sets no error.
 bool read_ndarray(PyObject *o, ArrayArg &out);
 bool read_numpy(PyObject *o, ArrayArg &out);
+bool read_device_array(PyObject *o, ArrayArg &out);  // of another library (device_array.cpp)
 
 void init_ndarray(PyObject *module);
 void init_array_kind(PyObject *module);

@@ -101,6 +101,7 @@ const std::map<std::string_view, Setter> &setters() {
       FIELD(print_ir),
       FIELD(dump_ir),
       FIELD(load_ir),
+      FIELD(load_ptx),
       FIELD(keep_asm),
       FIELD(dump_path),
   };

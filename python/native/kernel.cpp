@@ -74,7 +74,7 @@ PyObject *add(PyObject *o, PyObject *args, PyObject *kwargs) {
     s->executable_object = Ref::share(executable);
     s->executable = handle.executable.get();
     s->stages = !handle.context->host_shared() && has_host_arrays(s->plan);
-    if (s->stages) s->written = s->executable->written();
+    if (s->stages) s->uses = s->executable->uses();
     s->guards = Ref::share(guards);
     if (result != Py_None) s->result = Ref::share(result);
     if (on_report != Py_None) s->on_report = Ref::share(on_report);

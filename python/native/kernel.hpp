@@ -15,7 +15,7 @@ struct Specialisation {
   Ref executable_object, guards, result, on_report;  // result may be null
   Executable *executable = nullptr;                  // of executable_object
   bool stages = false;                               // it takes arrays that the device doesn't see
-  std::vector<bool> written;                         // with `stages`: kernel words of memory that it changes
+  std::vector<Use> uses;                             // with `stages`: of the memory behind its kernel words
   std::vector<std::shared_ptr<Buffer>> staging;      // device memory of the last call's arrays, for the next
   uint64_t last_ticks = ~uint64_t(0);                // of the last launch; unknown at first, so the GIL is released
   int users = 1;

@@ -134,6 +134,8 @@ PyObject *call_new(KernelObject *k, PyObject *const *args, Py_ssize_t n, PyObjec
   Ref answer = owned(PyObject_CallFunctionObjArgs(specialise.get(), positional.get(), keywords.get(), nullptr));
   PyObject *index_object = answer.get();
   if (PyTuple_Check(answer.get()) && PyTuple_GET_SIZE(answer.get()) == 2) {
+    if (PyTuple_GET_ITEM(answer.get(), 0) == Py_None)  // the call was made in another way
+      return Py_NewRef(PyTuple_GET_ITEM(answer.get(), 1));
     index_object = PyTuple_GET_ITEM(answer.get(), 0);
     positional = owned(PySequence_Tuple(PyTuple_GET_ITEM(answer.get(), 1)));
   }

@@ -2,6 +2,7 @@
 // nanobind's.
 #include <nanobind/nanobind.h>
 
+#include "dlpack.hpp"
 #include "runtime.hpp"
 #include "values.hpp"
 
@@ -14,8 +15,11 @@ NB_MODULE(_native, m) {
     init_values(module);
     init_builder(module);
     init_runtime(m);
-  init_cache_tools(m);
+    init_cache_tools(m);
+    init_streams(m);
     init_ndarray(module);
+    init_device_array(module);
+    dlpack::init(module);
     init_guards(module);
     init_kernel(module);
   } catch (const PythonError &) { throw nanobind::python_error(); }

@@ -101,7 +101,11 @@ bool pack_scalars(PyObject *o, const Plan &p, const ArgPlan &a, uint64_t *words)
 }
 
 bool read_array(const ArgPlan &a, PyObject *o, ArrayArg &out) {
-  return (source_of(a.kind) == Source::nd ? read_ndarray(o, out) : read_numpy(o, out)) && out.kind == a.kind;
+  const Source source = source_of(a.kind);
+  const bool read = source == Source::nd      ? read_ndarray(o, out)
+                    : source == Source::numpy ? read_numpy(o, out)
+                                              : read_device_array(o, out);
+  return read && out.kind == a.kind;
 }
 
 // Address of the gradients of an ndarray: the array that its attribute `grad` holds. 0 when there is none.

@@ -31,7 +31,9 @@ ExecutableHandle &executable_handle(PyObject *o);
 
 void init_runtime(nanobind::module_ &m);
 void init_cache_tools(nanobind::module_ &m);
+void init_streams(nanobind::module_ &m);
 void init_ndarray(PyObject *module);
+void init_device_array(PyObject *module);
 void init_guards(PyObject *module);
 void init_kernel(PyObject *module);
 

@@ -1,5 +1,5 @@
-// layout_test.cpp: the snapshot lists every struct of the headers, and status.def every code. The offsets themselves are static
-// assertions of layout_c.c, which this links so that they are compiled as C too.
+// layout_test.cpp: the snapshot lists every struct of the headers, and status.def every code. The offsets themselves
+// are static assertions of layout_c.c, which this links so that they are compiled as C too.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "qd/ext_streams.h"
 #include "qd/qd_backend.h"
 
 extern "C" int qd_layout_is_checked(void);
@@ -32,13 +33,14 @@ std::set<std::string> all(const std::string &text, const std::string &pattern) {
 TEST(Layout, SnapshotHoldsEveryStruct) {
   EXPECT_TRUE(qd_layout_is_checked());
   std::set<std::string> structs;
-  for (const char *header : {"qd_backend.h", "wire.h", "ext_counts.h"})
+  for (const char *header : {"qd_backend.h", "wire.h", "ext_counts.h", "ext_streams.h"})
     structs.merge(all(read("plugins-api/include/qd/" + std::string(header)), "typedef struct (\\w+) \\{"));
   EXPECT_EQ(structs, all(read("tests/abi/layout.inc"), "QD_SIZE\\((\\w+),"));
 }
 
 TEST(Layout, StatusTableHoldsEveryCode) {
-  const std::string header = read("plugins-api/include/qd/qd_backend.h"), table = read("plugins-api/include/qd/status.def");
+  const std::string header = read("plugins-api/include/qd/qd_backend.h"),
+                    table = read("plugins-api/include/qd/status.def");
   EXPECT_EQ(all(header, "#define QDB_((?:OK|S_\\w+|E_\\w+)) [(0-9]"), all(table, "\nSTATUS\\((\\w+),"));
 }
 

@@ -35,6 +35,7 @@ struct State {
   int sm = 90, version = 13000, devices = 1;
   uint64_t live = 0, words = 0;
   std::string last_ptx;
+  int lost = 0;  // the answer to everything from now on
 };
 State &state() {
   static auto &s = *new State;
@@ -42,7 +43,12 @@ State &state() {
 }
 thread_local std::vector<CUcontext> contexts;
 
-char a_context, a_stream, a_module;
+char a_context, a_module;
+std::atomic<uint64_t> handles{0x100};
+template <class T>
+T new_handle() {
+  return reinterpret_cast<T>(handles.fetch_add(16));
+}
 
 // Records a call; the answer that the test ordered, or 0.
 CUresult record(const char *name, const std::string &arguments = {}) {
@@ -50,6 +56,7 @@ CUresult record(const char *name, const std::string &arguments = {}) {
   const std::lock_guard lock(s.mutex);
   s.calls.push_back(std::string(name) + (arguments.empty() ? "" : " " + arguments));
   s.counts[name]++;
+  if (s.lost) return s.lost;
   if (s.until_failure < 0 || (!s.failing.empty() && s.failing != name)) return 0;
   return s.until_failure-- == 0 ? s.failure : 0;
 }
@@ -64,7 +71,8 @@ std::string text(T *p) {
 CUresult allocate(const char *name, CUdeviceptr *out, size_t bytes) {
   if (const CUresult r = record(name, std::to_string(bytes))) return r;
   *out = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
-  std::memset(reinterpret_cast<void *>(*out), 0xcd, bytes);
+  if (!*out) return 2;
+  if (bytes < 1u << 30) std::memset(reinterpret_cast<void *>(*out), 0xcd, bytes);  // larger ones are only held
   state().live++;
   return 0;
 }
@@ -140,6 +148,10 @@ FAKE FakeDriver *fake_driver() {
   };
   return &table;
 }
+
+// For ctypes.
+FAKE const char *fake_last_ptx() { return state().last_ptx.c_str(); }
+FAKE void fake_lose(int code) { state().lost = code; }
 
 FAKE CUresult cuInit(unsigned) {
   if (const char *sm = std::getenv("QD_FAKE_SM")) state().sm = std::atoi(sm);
@@ -266,31 +278,75 @@ FAKE CUresult cuMemsetD16Async(CUdeviceptr p, unsigned short v, size_t n, CUstre
 FAKE CUresult cuMemsetD32Async(CUdeviceptr p, unsigned v, size_t n, CUstream) {
   return set("cuMemsetD32Async", p, v, n);
 }
-FAKE CUresult cuStreamCreate(CUstream *s, unsigned) {
-  return *s = reinterpret_cast<CUstream>(&a_stream), record("cuStreamCreate");
+FAKE CUresult cuStreamCreate(CUstream *s, unsigned flags) {
+  return *s = new_handle<CUstream>(), record("cuStreamCreate", std::to_string(flags));
 }
 FAKE CUresult cuStreamDestroy_v2(CUstream) { return record("cuStreamDestroy"); }
 FAKE CUresult cuStreamSynchronize(CUstream) { return record("cuStreamSynchronize"); }
-FAKE CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return record("cuStreamWaitEvent"); }
-FAKE CUresult cuEventCreate(CUevent *e, unsigned) {
-  return *e = reinterpret_cast<CUevent>(&a_stream), record("cuEventCreate");
+FAKE CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned) {
+  return record("cuStreamWaitEvent", text(s) + " " + text(e));
 }
+FAKE CUresult cuEventCreate(CUevent *e, unsigned) { return *e = new_handle<CUevent>(), record("cuEventCreate"); }
 FAKE CUresult cuEventDestroy_v2(CUevent) { return record("cuEventDestroy"); }
-FAKE CUresult cuEventRecord(CUevent, CUstream) { return record("cuEventRecord"); }
+FAKE CUresult cuEventRecord(CUevent e, CUstream s) { return record("cuEventRecord", text(e) + " " + text(s)); }
 FAKE CUresult cuEventSynchronize(CUevent) { return record("cuEventSynchronize"); }
-FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                             unsigned shared, CUstream, void **parameters, void **) {
-  const std::string &name = *reinterpret_cast<std::string *>(f);
-  if (const CUresult r = record("cuLaunchKernel", name)) return r;
-  if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared != 0 || contexts.empty()) return 1;
+
+namespace {
+// What a kernel would have got: copied at once, as the driver does.
+FakeLaunch taken(const std::string &name, unsigned grid, unsigned block, void **parameters, CUstream stream) {
   FakeLaunch l{};
   std::snprintf(l.name, sizeof l.name, "%s", name.c_str());
-  l.grid = gx, l.block = bx;
+  l.grid = grid, l.block = block, l.stream = reinterpret_cast<uint64_t>(stream);
   std::memcpy(&l.begin, parameters[1], 8), std::memcpy(&l.end, parameters[2], 8),
       std::memcpy(&l.check, parameters[3], 8);
   std::memcpy(&l.scratch, parameters[4], 8);
   if (state().words) std::memcpy(l.words, parameters[0], 8 * std::min<uint64_t>(state().words, fake_words));
+  return l;
+}
+FakeLaunch taken(const KernelNode &n) {
+  return taken(*reinterpret_cast<std::string *>(n.function), n.grid[0], n.block[0], n.parameters, nullptr);
+}
+using FakeGraph = std::vector<FakeLaunch>;
+FakeGraph &nodes_of(CUgraph g) { return *reinterpret_cast<FakeGraph *>(g); }
+FakeGraph &nodes_of(CUgraphExec g) { return *reinterpret_cast<FakeGraph *>(g); }
+}  // namespace
+
+FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                             unsigned shared, CUstream stream, void **parameters, void **) {
+  const std::string &name = *reinterpret_cast<std::string *>(f);
+  if (const CUresult r = record("cuLaunchKernel", name)) return r;
+  if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared != 0 || contexts.empty()) return 1;
   const std::lock_guard lock(state().mutex);
-  state().launches.push_back(l);
+  state().launches.push_back(taken(name, gx, bx, parameters, stream));
+  return 0;
+}
+FAKE CUresult cuGraphCreate(CUgraph *g, unsigned) {
+  if (const CUresult r = record("cuGraphCreate")) return r;
+  return *g = reinterpret_cast<CUgraph>(new FakeGraph), 0;
+}
+FAKE CUresult cuGraphDestroy(CUgraph g) { return delete &nodes_of(g), record("cuGraphDestroy"); }
+// A node is known by its place, counted from 1; each must come after the one before it.
+FAKE CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph g, const CUgraphNode *after, size_t n_after,
+                                   const KernelNode *node) {
+  if (const CUresult r = record("cuGraphAddKernelNode")) return r;
+  const size_t place = nodes_of(g).size();
+  if (n_after != (place ? 1 : 0) || (place && reinterpret_cast<size_t>(*after) != place)) return 1;
+  nodes_of(g).push_back(taken(*node));
+  *out = reinterpret_cast<CUgraphNode>(place + 1);
+  return 0;
+}
+FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec *e, CUgraph g, unsigned long long) {
+  if (const CUresult r = record("cuGraphInstantiateWithFlags")) return r;
+  return *e = reinterpret_cast<CUgraphExec>(new FakeGraph(nodes_of(g))), 0;
+}
+FAKE CUresult cuGraphExecKernelNodeSetParams(CUgraphExec e, CUgraphNode n, const KernelNode *node) {
+  if (const CUresult r = record("cuGraphExecKernelNodeSetParams")) return r;
+  return nodes_of(e).at(reinterpret_cast<size_t>(n) - 1) = taken(*node), 0;
+}
+FAKE CUresult cuGraphExecDestroy(CUgraphExec e) { return delete &nodes_of(e), record("cuGraphExecDestroy"); }
+FAKE CUresult cuGraphLaunch(CUgraphExec e, CUstream stream) {
+  if (const CUresult r = record("cuGraphLaunch")) return r;
+  const std::lock_guard lock(state().mutex);
+  for (FakeLaunch l : nodes_of(e)) l.stream = reinterpret_cast<uint64_t>(stream), state().launches.push_back(l);
   return 0;
 }

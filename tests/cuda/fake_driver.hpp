@@ -9,7 +9,8 @@ struct FakeLaunch {
   char name[64];
   unsigned grid, block;
   int64_t begin, end, check;
-  uint64_t scratch;            // whatever stands there where the task has none
+  uint64_t scratch;  // whatever stands there where the task has none
+  uint64_t stream;
   uint64_t words[fake_words];  // of the argument block, as many as the test asked for
 };
 

@@ -111,4 +111,21 @@ struct Cuda : Backend {
   }
 };
 
+struct Launches {
+  explicit Launches(Cuda &cuda) : c(cuda) {}
+  Cuda &c;
+  std::vector<QdbLaunch> list;
+  std::vector<std::vector<uint64_t>> blocks;
+  void add(QdbEntry *e, std::vector<uint64_t> args, int64_t begin, int64_t end, uint32_t flags = 0) {
+    std::vector<uint64_t> words = {0, 0, 0, uint64_t(list.size())};
+    words.insert(words.end(), args.begin(), args.end());
+    blocks.push_back(words);
+    list.push_back({e, nullptr, words.size() * 8, begin, end, uint32_t(list.size()), flags});
+  }
+  QdbStatus run() {
+    for (size_t k = 0; k < list.size(); k++) list[k].args = blocks[k].data();
+    return c.t->launch(c.stream, list.data(), sizeof(QdbLaunch), uint32_t(list.size()), &c.err);
+  }
+};
+
 }  // namespace qd::test

@@ -5,22 +5,10 @@
 
 #include "backends/cuda/nonce.hpp"
 #include "tests/cuda/harness.hpp"
+#include "tests/cuda/tasks.hpp"
 
 namespace qd::test {
 namespace {
-
-const char *const task = R"(
-func @k($x: buf f32 1, $n: i32) {
-  %0 = const.i32 0
-  %1 = arg.i32 $n
-  operand %0, %1
-  parallel.i32 1, 0 {
-    %i = axis.i32 0
-    %v = load.f32 $x, %i
-    %w = add.f32 %v, %v
-    store $x, %i, %w
-  }
-})";
 
 TEST(Nonce, is_one_comment_line) {
   EXPECT_TRUE(std::regex_match(cuda::nonce_line(), std::regex("// quadrants-nonce [0-9a-f]{32}\n")));
@@ -32,13 +20,13 @@ TEST(Nonce, another_process_has_another) { EXPECT_NE(cuda::make_nonce_line(), cu
 
 TEST(Nonce, is_absent_with_the_offline_cache) {
   Cuda c;
-  EXPECT_EQ(c.ptx_of(task).find("quadrants-nonce"), std::string::npos);
-  EXPECT_EQ(c.ptx_of(task, {{"offline_cache", "1"}}).find("quadrants-nonce"), std::string::npos);
+  EXPECT_EQ(c.ptx_of(scale).find("quadrants-nonce"), std::string::npos);
+  EXPECT_EQ(c.ptx_of(scale, {{"offline_cache", "1"}}).find("quadrants-nonce"), std::string::npos);
 }
 
 TEST(Nonce, is_put_behind_otherwise_equal_text) {
   Cuda c;
-  const std::string plain = c.ptx_of(task), marked = c.ptx_of(task, {{"offline_cache", "0"}});
+  const std::string plain = c.ptx_of(scale), marked = c.ptx_of(scale, {{"offline_cache", "0"}});
   ASSERT_GT(marked.size(), plain.size());
   EXPECT_EQ(marked.substr(0, plain.size()), plain);
   EXPECT_TRUE(std::regex_match(marked.substr(plain.size()), std::regex("// quadrants-nonce [0-9a-f]{32}\n")));
@@ -48,7 +36,7 @@ TEST(Nonce, is_put_behind_otherwise_equal_text) {
 
 TEST(Nonce, identical_tasks_share_within_the_process) {
   Cuda c, d;
-  EXPECT_EQ(c.ptx_of(task, {{"offline_cache", "0"}}), d.ptx_of(task, {{"offline_cache", "0"}}));
+  EXPECT_EQ(c.ptx_of(scale, {{"offline_cache", "0"}}), d.ptx_of(scale, {{"offline_cache", "0"}}));
 }
 
 }  // namespace

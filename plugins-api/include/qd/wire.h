@@ -70,6 +70,7 @@ typedef struct QdInst { /* the record; a value is the index of its record */
  *
  *   word 0  address of the kernel's result buffer        word 2  random key: seed in bits 0-31, launch number above
  *   word 1  address of the report buffer                 word 3  task ordinal in the kernel, in bits 0-31
+ *   (word 2 is 0 in a task that draws no number, so that equal launches have equal blocks)
  *   then for each parameter in order: a scalar's bits, zero-extended; or a buffer's address and its `rank` extents (int64)
  */
 #define QD_ARG_RESULT 0u

@@ -218,7 +218,10 @@ OPTIONS: tuple[Option, ...] = (
     *_ignored("For GPUs, later.", default_gpu_block_dim=128, gpu_max_reg=0, saturating_grid_dim=0, max_block_dim=0),
     *_ignored("For GPUs, later.", cuda_stack_limit=0, vk_api_version="", external_metal_command_queue=0),
     *_ignored("For GPUs, later.", external_metal_command_queue_is_torch_queue=False, print_kernel_amdgcn=False),
-    *_ignored("Memory is taken as it is needed.", device_memory_GB=1.0, device_memory_fraction=0.0),
+    _O("device_memory_GB", 1.0, AMOUNT, "host", "Above 1: taken by `init` on a GPU, and kept. Else as needed."),
+    _O(
+        "device_memory_fraction", 0.0, FRACTION, "host", "The same as a share of the device's memory; the larger holds."
+    ),
     *_ignored("Autodiff is not supported yet.", ad_stack_experimental_enabled=False, ad_stack_size=0),
     *_ignored("Autodiff is not supported yet.", ad_stack_sparse_threshold_bytes=100 << 20),
     *_ignored("See print_ir.", print_preprocessed_ir=False, print_ir_dbg_info=False, print_accessor_ir=False),
@@ -339,6 +342,11 @@ def context_config(values: dict[str, Any], archs: list[str], plugin_dir: str) ->
     config["options"]["debug"] = str(int(values["debug"]))
     config["dump_ir"] = switched_on("QD_DUMP_IR")
     config["load_ir"] = switched_on("QD_LOAD_IR")
+    config["load_ptx"] = switched_on("QUADRANTS_LOAD_PTX")
+    config["options"]["graphs"] = str(int(os.environ.get("QD_GRAPH", "") != "0"))
+    gib = values["device_memory_GB"]
+    config["options"]["device_memory_mib"] = str(round(gib * 1024) if gib > 1.0 else 0)
+    config["options"]["device_memory_permille"] = str(round(values["device_memory_fraction"] * 1000))
     if values["print_ir"]:
         config["options"]["num_compile_threads"] = "1"
     return config

@@ -201,22 +201,24 @@ class Field:
         elements.store(arr.reshape(elements.shape))
 
     def to_torch(self, device: Any = None, *, copy: bool | None = True) -> Any:
-        """As `to_numpy`, as a tensor on `device` (the CPU)."""
-        return host.to_torch(self.to_numpy(copy=copy), device)
+        """As `to_numpy`, as a tensor: a view lies where the field's memory is, a copy on `device` or the host."""
+        return host.to_torch(self._live(), device, copy, "a field", lambda copy: self.to_numpy(copy=copy))
 
     def from_torch(self, arr: Any) -> None:
         """As `from_numpy`, from a tensor."""
-        self.from_numpy(host.from_torch(arr))
+        found = host.from_torch(self._live(), arr, "a field")
+        if found is not None:
+            self.from_numpy(found)
 
     def to_dlpack(self, versioned: bool = False) -> Any:
-        """A DLPack capsule over the field's memory. ValueError where memory is not mapped for the host."""
-        return host.dlpack(self._exported(None, False), versioned)
+        """A DLPack capsule over the field's memory, on whatever device that is. ValueError where there can't be one."""
+        return host.dlpack(self._live(), "a field", (1, 0) if versioned else None)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._exported(None, False).__dlpack__(**options)
+        return host.dlpack(self._live(), "a field", **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return host.DLPACK_DEVICE
+        return host.dlpack_device()
 
     def copy_from(self, other: "Field") -> None:
         """Copies the elements of a field of the same shape; they are cast."""
@@ -300,8 +302,11 @@ class MatrixField(Field):
         return array[..., None] if keep_dims and len(self.element_shape) == 1 else array
 
     def to_torch(self, device: Any = None, keep_dims: bool = False, *, copy: bool | None = True) -> Any:  # type: ignore[override]
-        """As `to_numpy`, as a tensor on `device`."""
-        return host.to_torch(self.to_numpy(keep_dims, copy=copy), device)
+        """As `to_numpy`, as a tensor: a view lies where the field's memory is, a copy on `device` or the host."""
+        tensor = host.to_torch(self._live(), device, copy, "a field", lambda copy: self._exported(None, copy))
+        if len(self.element_shape) == 2 and self.element_shape[1] == 1 and not keep_dims:
+            return tensor[..., 0]
+        return tensor[..., None] if keep_dims and len(self.element_shape) == 1 else tensor
 
     def from_numpy(self, arr: np.ndarray) -> None:
         """Sets every element; a matrix of one column also takes arrays without that axis."""
@@ -380,9 +385,7 @@ def field(
     if isinstance(dtype, StructType):
         if order is not None:
             raise QuadrantsSyntaxError("a field of structs takes no order")
-        return dtype.field(
-            shape=shape, name=name, offset=offset, needs_grad=needs_grad, needs_dual=needs_dual
-        )
+        return dtype.field(shape=shape, name=name, offset=offset, needs_grad=needs_grad, needs_dual=needs_dual)
     made = ScalarField(cook_dtype(dtype), (), None, name)
     try:
         return _finish(made, shape, order, offset, needs_grad, needs_dual)

@@ -1,8 +1,10 @@
-"""Arrays of other libraries as kernel arguments: PyTorch tensors, and whatever speaks DLPack or `__array_interface__`.
+"""Arrays of other libraries as kernel arguments: PyTorch tensors, and whatever speaks DLPack, `__array_interface__` or
+`__cuda_array_interface__`.
 
-Each becomes a NumPy array over the same memory, and the call is made with that. Memory on another device than the host is
-copied there and back, which only PyTorch tensors allow. None of this costs anything for ndarrays and NumPy arrays: they
-never get here.
+Memory of the host becomes a NumPy array, memory of the runtime's own device a native DeviceArray, and the call is made
+with that: nothing is copied. PyTorch tensors elsewhere are copied to the host and back; others are refused. Work that
+the other library has started on its stream is waited for by ours, and its later work waits for the kernel: the host
+waits for neither. None of this costs anything for ndarrays and NumPy arrays: they never get here.
 """
 
 import copy
@@ -12,11 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from quadrants import _native
 from quadrants._native import NdarrayBase
+from quadrants.lang import host
 from quadrants.lang.exception import QuadrantsRuntimeTypeError
 from quadrants.lang.frontend import bundles
 from quadrants.lang.frontend.arguments import is_tensor
+from quadrants.lang.impl import get_runtime
+from quadrants.lang.util import to_quadrants_type
 from quadrants.types.annotations import NdarrayType
+
+_Found = tuple[Any, Callable[[], None] | None]
 
 _HOST = (1, 3, 11)  # DLPack's kDLCPU, kDLCUDAHost, kDLROCMHost
 
@@ -25,37 +33,94 @@ def _takes_arrays(annotation: Any) -> bool:
     return annotation is NdarrayType or isinstance(annotation, NdarrayType) or is_tensor(annotation)
 
 
-def _of_torch(tensor: Any, where: str) -> tuple[np.ndarray, Callable[[], None] | None]:
+def _on_device(number: int, index: int) -> bool:
+    """Whether memory of that DLPack device is the runtime's own: the first device of its kind."""
+    return number == host.dlpack_device()[0] != _HOST[0] and index == 0
+
+
+def _ordered(stream: int) -> Callable[[], None]:
+    """Makes our stream wait for another library's; the answer makes that one wait for ours."""
+    context = get_runtime().require_context()
+    _native.after_native(context, stream)
+    return lambda: _native.before_native(context, stream)
+
+
+def _dtype(text: Any) -> Any:
+    try:
+        return to_quadrants_type(text)
+    except TypeError:
+        return None  # the front end says which argument it is
+
+
+def _of_torch(tensor: Any, where: str) -> _Found:
     if not tensor.is_contiguous():
         raise ValueError(
             "Non contiguous tensors are not supported, please call tensor.contiguous() before passing it into "
             f"quadrants kernel: {where}"
         )
     plain = tensor.detach()
+    if plain.device.type == "cuda" and _on_device(2, getattr(plain.device, "index", None) or 0):
+        back = _ordered(sys.modules["torch"].cuda.current_stream(plain.device).cuda_stream)
+        shape = tuple(plain.shape)
+        return _native.device_array(plain.data_ptr(), _dtype(plain.dtype), shape, False, True, plain), back
     here = plain.device.type == "cpu"
-    host = plain if here else plain.cpu()
+    copied = plain if here else plain.cpu()
     try:
-        array = host.numpy()
+        array = copied.numpy()
     except TypeError:
         raise QuadrantsRuntimeTypeError(f"{where}: no element type of ours is {tensor.dtype}") from None
-    return array, None if here else lambda: plain.copy_(host) and None
+    return array, None if here else lambda: plain.copy_(copied) and None
 
 
-def _of_dlpack(value: Any, where: str) -> np.ndarray:
-    device = value.__dlpack_device__()
-    if int(device[0]) not in _HOST:
-        raise QuadrantsRuntimeTypeError(
-            f"{where} lies on another device (DLPack device {tuple(map(int, device))}), expected memory of the host: "
-            "copy it there first"
-        )
+def _packed(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int) -> bool:
+    if strides is None or 0 in shape:
+        return True
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != size:
+            return False
+        size *= extent
+    return True
+
+
+def _of_cuda_interface(value: Any, found: dict[str, Any]) -> _Found:
+    """`found` is its `__cuda_array_interface__`, version 3: without a stream, what it needs is done or in the default
+    stream's order, where ours is too."""
+    stream, shape, kind = found.get("stream") or 1, tuple(found["shape"]), np.dtype(found["typestr"])
+    address, readonly = found["data"]
+    dtype = _dtype(kind) if kind.isnative else None
+    packed = _packed(shape, found.get("strides"), kind.itemsize)
+    return _native.device_array(address or 0, dtype, shape, readonly, packed, value), _ordered(stream)
+
+
+def _of_dlpack(value: Any, where: str) -> _Found:
+    device = tuple(map(int, value.__dlpack_device__()))
     try:
-        return np.from_dlpack(value)
+        if device[0] in _HOST:
+            return np.from_dlpack(value), None
+        if _on_device(*device):
+            return _of_device_capsule(value)
     except (BufferError, RuntimeError, TypeError) as error:
         raise QuadrantsRuntimeTypeError(f"{where} cannot be shared through DLPack: {error}") from error
+    raise QuadrantsRuntimeTypeError(
+        f"{where} lies on another device (DLPack device {device}), expected memory of the host"
+        f"{' or of ' + str(host.dlpack_device()) if host.dlpack_device()[0] != _HOST[0] else ''}: copy it there first"
+    )
 
 
-def adopt(value: Any, where: str) -> tuple[np.ndarray, Callable[[], None] | None] | None:
-    """A NumPy array over the memory of a foreign one, and what to do when the kernel is done; None for what isn't one.
+def _of_device_capsule(value: Any) -> _Found:
+    """The exporter makes our stream wait for what it has started; its later work is on streams that nobody names, so
+    the host waits for the kernel."""
+    context = get_runtime().require_context()
+    stream = _native.native_stream(context)
+    try:
+        capsule = value.__dlpack__(stream=stream, max_version=(1, 0))
+    except TypeError:  # before DLPack 1.0
+        capsule = value.__dlpack__(stream=stream)
+    return _native.device_array_of(capsule), context.sync
+
+
+def adopt(value: Any, where: str) -> _Found | None:
+    """An array over the memory of a foreign one, and what to do when the kernel is launched; None for what isn't one.
 
     A read-only exporter gives a read-only array, and so does DLPack's unversioned form, which can't say.
     """
@@ -63,8 +128,12 @@ def adopt(value: Any, where: str) -> tuple[np.ndarray, Callable[[], None] | None
     if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
         return _of_torch(value, where)
     kind = type(value)
+    if hasattr(kind, "__cuda_array_interface__") and _on_device(2, 0):
+        found = value.__cuda_array_interface__
+        if found.get("version", 0) >= 3 or not hasattr(kind, "__dlpack__"):
+            return _of_cuda_interface(value, found)
     if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
-        return _of_dlpack(value, where), None
+        return _of_dlpack(value, where)
     if hasattr(value, "__array_interface__"):
         return np.asarray(value), None
     return None
@@ -98,7 +167,7 @@ def adopted(kernel: Any, values: Sequence[Any]) -> tuple[list[Any], list[Callabl
     out: list[Any] | None = None
     after: list[Callable[[], None]] = []
     for k, (annotation, value) in enumerate(zip(kernel.signature.types, values)):
-        if isinstance(value, (np.ndarray, NdarrayBase)):
+        if isinstance(value, (np.ndarray, NdarrayBase, _native.DeviceArray)):
             continue
         where = f'argument "{kernel.signature.names[k]}" of kernel "{kernel.name}"'
         found: Any
@@ -119,8 +188,9 @@ def adopted(kernel: Any, values: Sequence[Any]) -> tuple[list[Any], list[Callabl
 
 
 def call(kernel: Any, values: list[Any], after: list[Callable[[], None]]) -> Any:
-    """Makes the call with adopted arrays; what was copied to the host goes back."""
-    result = kernel.callable(*values)
-    for back in after:
-        back()
-    return result
+    """Makes the call with adopted arrays; what was copied to the host goes back, what was ordered is ordered again."""
+    try:
+        return kernel.callable(*values)
+    finally:
+        for back in after:
+            back()

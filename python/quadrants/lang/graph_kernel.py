@@ -207,7 +207,7 @@ class GraphKernel(Kernel):
                 result = step.callable(*values)
         return result
 
-    def specialise(self, args: tuple, kwargs: dict) -> tuple[int, list]:
+    def specialise(self, args: tuple, kwargs: dict) -> tuple[int | None, Any]:
         """Makes one call: all pieces in order."""
         if kwargs.pop("qd_stream", None) is not None:
             raise RuntimeError("qd_stream is not compatible with graph=True kernels: leave one of the two out.")
@@ -221,7 +221,7 @@ class GraphKernel(Kernel):
                 raise self._refused(self.source.tree, "a kernel with qd.graph.do_while cannot return a value")
             self._steps = steps
         runtime.kernels.add(self.callable)
-        return self._hand_over(self._run(self._steps, values))
+        return None, self._run(self._steps, values)
 
 
 __all__ = ["GraphKernel", "PieceSource"]

@@ -7,6 +7,7 @@ Values keep the precision of the element type both ways.
 
 import math
 import operator
+import sys
 from typing import Any
 from weakref import ref
 
@@ -18,6 +19,7 @@ from quadrants.lang.util import numpy_dtype
 
 _INTEGERS = (int, np.integer, np.bool_)
 _NUMBERS = (int, float, np.number, np.bool_)
+_SPARSE = 64  # scalars of a span read for each that is wanted; above that they are read one by one
 
 
 def number_for(value: Any, dtype: _native.DataType) -> Any:
@@ -111,12 +113,32 @@ class Elements:
             self.buffer.copy_in(self._offset(index), number.tobytes())
 
     def _offset(self, index: tuple[int, ...]) -> int:
+        """In bytes, of the element at the leading indices."""
         return self.dtype.size * (self.base + sum(map(operator.mul, index, self.strides)))
 
     def part(self, index: tuple[int, ...]) -> np.ndarray:
         """The elements under the leading indices: a view where memory is mapped, else a copy."""
         get_runtime().require_context().sync()
-        return self._view()[index] if self.array is not None else self._staged()[index]
+        if self.array is not None:
+            return self._view()[index]
+        shape, strides, size = self.shape[len(index) :], self.strides[len(index) :], self.dtype.size
+        span = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+        if span > _SPARSE * math.prod(shape):
+            each = [self.read(index + inner) for inner in np.ndindex(shape)]
+            return np.array(each, numpy_dtype(self.dtype)).reshape(shape)
+        memory = bytearray(span * size)
+        self.buffer.copy_out(self._offset(index), memory)
+        return np.ndarray(shape, numpy_dtype(self.dtype), memory, 0, tuple(stride * size for stride in strides))
+
+    def write_part(self, index: tuple[int, ...], array: np.ndarray) -> None:
+        """Stores the elements under the leading indices, where memory is not mapped."""
+        shape, strides = self.shape[len(index) :], self.strides[len(index) :]
+        if strides == tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape))):
+            get_runtime().require_context().sync()
+            self.buffer.copy_in(self._offset(index), np.ascontiguousarray(array))
+            return
+        for inner in np.ndindex(shape):
+            self.write(index + inner, array[inner])
 
     def _view(self) -> np.ndarray:
         """All elements, for the program to keep: the runtime's memory stays mapped as long as it is held."""
@@ -184,29 +206,98 @@ def exported(elements: Elements, dtype: Any, copy: bool | None, what: str) -> np
             return view
         if copy is False:
             reason = "memory is not mapped for the host" if elements.shape else "it is a single scalar"
-            raise ValueError(f"Zero-copy not available for {what} of {elements.dtype.name}: {reason}. Use copy=True.")
+            raise _unavailable(elements, what, reason)
     loaded = elements.load()
     return loaded if wanted == own else loaded.astype(wanted)
 
 
-def to_torch(array: np.ndarray, device: Any) -> Any:
-    """A tensor over the same memory when `device` is None or the CPU, else a copy there. Imports PyTorch."""
+# -- PyTorch and DLPack. Where memory is mapped for the host, NumPy exports it. Elsewhere we do, on the first device of
+# its kind; the runtime's usual stream is in the order of that driver's default stream, so that a tensor over our memory
+# and kernels see each other's results without a wait of the host.
+_DEVICES = {"cuda": 2}  # DLPack's device types
+
+
+def dlpack_device() -> tuple[int, int]:
+    """DLPack's (type, number) of the memory that the runtime's fields and ndarrays lie in."""
+    return _DEVICES.get(get_runtime().require_context().arch, 1), 0
+
+
+class _Lent:
+    """Lives as long as a capsule over device memory, or the array that somebody made of it."""
+
+    __slots__ = ("__weakref__",)
+
+
+def _unavailable(elements: Elements, what: str, reason: str) -> ValueError:
+    return ValueError(f"Zero-copy not available for {what} of {elements.dtype.name}: {reason}. Use copy=True.")
+
+
+def dlpack(
+    elements: Elements,
+    what: str,
+    max_version: tuple[int, int] | None = None,
+    stream: int | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """A DLPack capsule over the memory of a field or ndarray, as `__dlpack__` gives it. ValueError where there can't be
+    one, BufferError for a copy or another device."""
+    options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    if elements.array is not None:
+        given = {name: value for name, value in options.items() if value is not None}
+        return exported(elements, None, False, what).__dlpack__(stream=stream, **given)
+    device = dlpack_device()
+    if device[0] == 1:
+        raise _unavailable(elements, what, "memory is not mapped for the host")
+    if not elements.shape:
+        raise _unavailable(elements, what, "it is a single scalar")
+    if copy or (dl_device is not None and tuple(map(int, dl_device)) != device):
+        raise BufferError(f"{what} is exported as it lies, on DLPack device {device}: copy it afterwards")
+    context = get_runtime().require_context()
+    if stream != -1:  # None: the driver's default stream
+        _native.before_native(context, stream or 1)
+    lent = _Lent()
+    get_runtime().shared.append(ref(lent))
+    versioned = max_version is not None and max_version[0] >= 1
+    offset = elements.base * elements.dtype.size
+    return _native.dlpack(
+        elements.buffer, offset, elements.dtype, elements.shape, elements.strides, device[0], versioned, lent
+    )
+
+
+def _tensor_over(elements: Elements, what: str) -> Any:
+    """A tensor over the device memory of a field or ndarray."""
     import torch
 
-    tensor = torch.from_numpy(array)
+    stream = torch.cuda.current_stream().cuda_stream
+    return torch.from_dlpack(dlpack(elements, what, (1, 0), stream))
+
+
+def to_torch(elements: Elements, device: Any, copy: bool | None, what: str, export: Any) -> Any:
+    """`to_torch` for fields and ndarrays. `export(copy)` gives the NumPy array where memory is the host's.
+
+    Views lie where the memory is; a copy without a `device` lies on the host. Imports PyTorch.
+    """
+    import torch
+
+    on_device = elements.array is None and dlpack_device()[0] != 1
+    if on_device and copy is not True and elements.shape:
+        tensor = _tensor_over(elements, what)
+    elif on_device and device is not None and torch.device(device).type == "cuda" and elements.shape:
+        tensor = _tensor_over(elements, what).clone()
+    else:
+        tensor = torch.from_numpy(export(copy))
     return tensor if device is None else tensor.to(device)
 
 
-def from_torch(tensor: Any) -> np.ndarray:
-    """The elements of a tensor on the host."""
-    return tensor.detach().cpu().contiguous().numpy()
-
-
-DLPACK_DEVICE = (1, 0)  # kDLCPU: exported memory is mapped for the host
-
-
-def dlpack(array: np.ndarray, versioned: bool) -> Any:
-    """A DLPack capsule over the memory of a view; `versioned` asks for the 1.x form."""
-    if versioned:
-        return array.__dlpack__(max_version=(1, 0))
-    return array.__dlpack__()
+def from_torch(elements: Elements, tensor: Any, what: str) -> np.ndarray | None:
+    """The elements of a tensor on the host; None when they were copied on the device already."""
+    plain = tensor.detach()
+    if plain.device.type == "cuda" and elements.array is None and elements.shape:
+        same = tuple(plain.shape) == elements.shape and dlpack_device()[0] == 2 and (plain.device.index or 0) == 0
+        if same and str(plain.dtype) == f"torch.{numpy_dtype(elements.dtype).name}":
+            stream = sys.modules["torch"].cuda.current_stream().cuda_stream
+            _tensor_over(elements, what).copy_(plain)
+            _native.after_native(get_runtime().require_context(), stream)
+            return None
+    return plain.cpu().contiguous().numpy()

@@ -8,6 +8,7 @@ with its guards.
 import threading
 import time
 import types
+from typing import Any
 
 from quadrants import _logging
 from quadrants import _native as native
@@ -71,31 +72,31 @@ class Kernel:
         self.per_offload_cache_observations = PerOffloadCacheObservations()
         self.src_ll_cache_observations = SrcLlCacheObservations()
         self.inner = None  # see _timed
-        self.handed, self.hand_over = threading.local(), (-1, -1)  # see driver.call_with_copies
+        self.handed = threading.local()  # time spent in compiling, of a call that is timed
         self.callable = KernelObject(self, self.specialise, len(self.signature.names), tuple(self.signature.names))
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self.callable, name, getattr(self, name))
         self.callable.grad, self.callable.resume = _GRAD, _RESUME
         self.callable.__wrapped__ = fn
 
-    def specialise(self, args: tuple, kwargs: dict) -> tuple[int, list]:
+    def specialise(self, args: tuple, kwargs: dict) -> tuple[int | None, Any]:
         """Compiles the kernel for these arguments and adds the specialisation: its index in the callable, and the
-        arguments in the order of parameters."""
+        arguments in the order of parameters. A call that had to be made in another way was made: None, its result."""
         runtime = impl.get_runtime()
         context = runtime.require_context()
         if "qd_stream" in kwargs:
-            streams.check_stream(kwargs.pop("qd_stream"))
-            return self._hand_over(self.callable(*args, **kwargs))
+            stream = kwargs.pop("qd_stream")
+            return None, streams.call_on(stream, self.callable, args, kwargs)
         values = self.signature.bind(args, kwargs)
         found = foreign.adopted(self, values)
         if found is not None:
-            return self._hand_over(foreign.call(self, *found))
+            return None, foreign.call(self, *found)
         if arguments.needs_copies(self, values):
             from quadrants.lang.frontend import driver
 
-            return driver.call_with_copies(self, values)
+            return None, driver.call_with_copies(self, values)
         if runtime.options["kernel_profiler"]:
-            return self._hand_over(self._timed(values, runtime))
+            return None, self._timed(values, runtime)
         return self._compile(values, runtime, context), values
 
     def _timed(self, values, runtime):
@@ -113,12 +114,6 @@ class Kernel:
         index = self._compile(list(args), runtime, runtime.require_context())
         self.handed.compiling += time.perf_counter() - began
         return index
-
-    def _hand_over(self, result):
-        """What `specialise` answers for a call that was made in another way already."""
-        from quadrants.lang.frontend import driver
-
-        return driver.hand_over(self, len(self.signature.names), result)
 
     def _compile(self, values, runtime, context) -> int:
         began = time.perf_counter()

@@ -1,7 +1,7 @@
 """`qd.Matrix` and `qd.Vector` outside kernels: small values over a NumPy array, with the operators that kernels have.
 
-An element of a field or ndarray read on the host is such a value over the element's memory, so writes go through;
-where memory is not mapped, `_flush` carries each change back. Arithmetic is done on 64-bit numbers whatever the element
+An element of a field or ndarray read on the host is such a value over the element's memory, so writes go through and
+later changes show; where memory is not mapped, each use reads the element and each change writes it. Arithmetic is done on 64-bit numbers whatever the element
 type, and its results are values of their own.
 """
 
@@ -45,10 +45,10 @@ def _plain(value: Any) -> Any:
     return _make(value) if isinstance(value, np.ndarray) and value.ndim else np.asarray(value).item()
 
 
-def _make(array: np.ndarray, flush: Callable[[], None] | None = None, dt: Any = None) -> "Matrix":
+def _make(array: np.ndarray, dt: Any = None) -> "Matrix":
     """A value over this array, without a copy. `dt` is the element type where one was asked for."""
     matrix = object.__new__(Vector if array.ndim == 1 else Matrix)
-    matrix._a, matrix._flush, matrix._dt = array, flush, dt
+    matrix._a, matrix._dt = array, dt
     return matrix
 
 
@@ -57,7 +57,7 @@ def _typed(array: np.ndarray, dt: Any) -> "Matrix":
     from quadrants.lang.host import cast_array
 
     dtype = cook_dtype(dt)
-    return _make(np.array(cast_array(array, dtype)), None, dtype)
+    return _make(np.array(cast_array(array, dtype)), dtype)
 
 
 def _binary(function: Callable[[Any, Any], Any], mirrored: bool = False) -> Callable[["Matrix", Any], Any]:
@@ -103,7 +103,7 @@ class _Swizzle:
         if matrix is None:
             return self
         indices = self._indices(matrix)
-        return matrix[indices[0]] if len(indices) == 1 else _make(matrix._a[indices], None, matrix._dt)
+        return matrix[indices[0]] if len(indices) == 1 else _make(matrix._a[indices], matrix._dt)
 
     def __set__(self, matrix: "Matrix", value: Any) -> None:
         indices = self._indices(matrix)
@@ -130,7 +130,6 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
     """
 
     _a: np.ndarray
-    _flush: Callable[[], None] | None
     _dt: Any  # the element type where one was asked for; None: numbers, as Python has them
     __array_priority__ = 1000.0  # an ndarray on the left leaves the operator to this class
     __array_ufunc__ = None
@@ -156,7 +155,7 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make, (np.array(self._a), None, self._dt)
+        return _make, (np.array(self._a), self._dt)
 
     # -- shape and entries
     def get_shape(self) -> tuple[int, ...]:
@@ -196,19 +195,22 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
     def _assign(self, index: Any, value: Any) -> None:
         from quadrants.lang.host import cast_array, number_for
 
-        dtype = to_quadrants_type(self._a.dtype)
+        array = self._a
+        dtype = to_quadrants_type(array.dtype)
         source = value._a if isinstance(value, Matrix) else value
         if isinstance(source, (list, tuple)):
             source = np.array(_as_array(source))
         if isinstance(source, np.ndarray) and source.ndim:
-            target = self._a[index].shape
+            target = array[index].shape
             if source.shape != target:
                 raise ValueError(f"cannot assign entries of shape {source.shape} to entries of shape {target}")
-            self._a[index] = cast_array(source, dtype)
+            array[index] = cast_array(source, dtype)
         else:
-            self._a[index] = number_for(source, dtype)
-        if self._flush is not None:
-            self._flush()
+            array[index] = number_for(source, dtype)
+        self._changed(array)
+
+    def _changed(self, array: np.ndarray) -> None:
+        """Called with the entries after each change of them."""
 
     def fill(self, val: Any) -> None:
         """Sets every entry to one number."""
@@ -466,15 +468,26 @@ def _determinant(a: np.ndarray) -> Any:
     return sum((-1) ** k * a[0, k] * _determinant(minor) for k, minor in enumerate(minors))
 
 
+class _Remote(Matrix):
+    """An element in memory that is not mapped for the host: read at each use, written at each change."""
+
+    @property
+    def _a(self) -> np.ndarray:  # type: ignore[override]
+        return self._elements.part(self._at)
+
+    def _changed(self, array: np.ndarray) -> None:
+        self._elements.write_part(self._at, array)
+
+
+class _RemoteVector(_Remote, Vector):
+    pass
+
+
 def element_value(elements: Any, index: tuple[int, ...]) -> Matrix:
-    """The vector or matrix at `index` of a tensor (host.Elements): writes to it reach the tensor."""
-    part = elements.part(index)
+    """The vector or matrix at `index` of a tensor (host.Elements): writes to it reach the tensor, and it shows what the
+    tensor holds."""
     if elements.array is not None:
-        return _make(part, None, elements.dtype)
-    copied = np.array(part)
-
-    def flush() -> None:
-        for inner in np.ndindex(copied.shape):
-            elements.write(index + inner, copied[inner])
-
-    return _make(copied, flush, elements.dtype)
+        return _make(elements.part(index), elements.dtype)
+    value = object.__new__(_RemoteVector if len(elements.shape) - len(index) == 1 else _Remote)
+    value._elements, value._at, value._dt = elements, index, elements.dtype
+    return value

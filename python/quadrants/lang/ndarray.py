@@ -121,14 +121,14 @@ class Ndarray(_native.NdarrayBase):
         mine.store(host.exported(theirs, None, None, "an ndarray"))
 
     def to_dlpack(self, versioned: bool = False) -> Any:
-        """A DLPack capsule over the array's memory. ValueError where memory is not mapped for the host."""
-        return host.dlpack(host.exported(self._live(), None, False, "an ndarray"), versioned)
+        """A DLPack capsule over the array's memory, on whatever device that is. ValueError where there can't be one."""
+        return host.dlpack(self._live(), "an ndarray", (1, 0) if versioned else None)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return host.exported(self._live(), None, False, "an ndarray").__dlpack__(**options)
+        return host.dlpack(self._live(), "an ndarray", **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return host.DLPACK_DEVICE
+        return host.dlpack_device()
 
     def __deepcopy__(self, memo: Any) -> "Ndarray":
         elements = self._live()
@@ -163,12 +163,14 @@ class _Convertible(Ndarray):
         elements.store(arr)
 
     def to_torch(self, device: Any = None, *, copy: bool | None = True) -> Any:
-        """As `to_numpy`, as a tensor on `device` (the CPU)."""
-        return host.to_torch(self.to_numpy(copy=copy), device)
+        """As `to_numpy`, as a tensor: a view lies where the array's memory is, a copy on `device` or the host."""
+        return host.to_torch(self._live(), device, copy, "an ndarray", lambda copy: self.to_numpy(copy=copy))
 
     def from_torch(self, arr: Any) -> None:
         """As `from_numpy`, from a tensor."""
-        self.from_numpy(host.from_torch(arr))
+        found = host.from_torch(self._live(), arr, "an ndarray")
+        if found is not None:
+            self.from_numpy(found)
 
 
 class ScalarNdarray(_Convertible):

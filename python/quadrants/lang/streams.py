@@ -1,11 +1,14 @@
-"""`qd.create_stream`, `qd.create_event`: queues of a device. Where launches are synchronous, as on the CPU, they do nothing.
+"""`qd.create_stream`, `qd.create_event`: queues of a device. Where there is one queue, as on the CPU, they do nothing.
 
-Handles are 0 there. An object belongs to the runtime that it was made in: after `qd.reset` using it is a RuntimeError,
-destroying it is not.
+Handles are 0 there. Streams are in no order with each other or with launches without one, but for what events make;
+`qd.sync()` and every read on the host wait for all of them. An object belongs to the runtime that it was made in: after
+`qd.reset` using it is a RuntimeError, destroying it is not.
 """
 
+from collections.abc import Callable
 from typing import Any
 
+from quadrants import _native
 from quadrants.lang import impl
 
 
@@ -14,14 +17,13 @@ class _Owned:
 
     _what = ""
 
-    def __init__(self, handle: int) -> None:
-        impl.get_runtime().require_context()
-        self._handle, self._epoch = handle, impl.get_runtime().epoch
+    def __init__(self, native: Any) -> None:
+        self._native, self._epoch = native, impl.get_runtime().epoch
 
     @property
     def handle(self) -> int:
-        """The driver's handle; 0 where there is none."""
-        return self._handle
+        """The driver's handle; 0 where there is none, and once destroyed."""
+        return self._native.handle if self._epoch == impl.get_runtime().epoch else 0
 
     def _check(self) -> None:
         if self._epoch != impl.get_runtime().epoch:
@@ -29,7 +31,8 @@ class _Owned:
 
     def destroy(self) -> None:
         """Gives the driver's object back. May be called more than once."""
-        self._handle = 0
+        if self._epoch == impl.get_runtime().epoch:
+            self._native.destroy()
 
 
 class Stream(_Owned):
@@ -40,7 +43,7 @@ class Stream(_Owned):
     def synchronize(self) -> None:
         """Waits until the launches of this stream are done. RuntimeError after `qd.reset`."""
         self._check()
-        impl.sync()
+        self._native.sync()
 
     def __enter__(self) -> "Stream":
         return self
@@ -57,33 +60,41 @@ class Event(_Owned):
     def record(self, qd_stream: Stream | None = None) -> None:
         """Marks the present end of a stream, of the default one without an argument."""
         self._check()
-        check_stream(qd_stream)
+        self._native.record(check_stream(qd_stream))
 
     def wait(self, qd_stream: Stream | None = None) -> None:
         """Makes what a stream launches from here on wait for the mark."""
         self._check()
-        check_stream(qd_stream)
+        self._native.wait(check_stream(qd_stream))
 
     def synchronize(self) -> None:
         """Waits on the host until the mark is reached."""
         self._check()
-        impl.sync()
+        self._native.sync()
 
 
-def check_stream(stream: Any) -> None:
-    """TypeError for anything but a stream or None, RuntimeError for a stream of an earlier runtime."""
+def check_stream(stream: Any) -> Any:
+    """The native stream, or None. TypeError for anything but a stream or None, RuntimeError for a stream of an earlier
+    runtime."""
     if stream is None:
-        return
+        return None
     if not isinstance(stream, Stream):
         raise TypeError(f"qd_stream must be a stream of qd.create_stream(), got {type(stream).__name__}")
     stream._check()
+    return stream._native
+
+
+def call_on(stream: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls a kernel with a stream as the thread's."""
+    native = check_stream(stream)
+    return function(*args, **kwargs) if native is None else native.call(function, *args, **kwargs)
 
 
 def create_stream() -> Stream:
     """A new stream. QuadrantsRuntimeError before `qd.init`."""
-    return Stream(0)
+    return Stream(_native.Stream(impl.get_runtime().require_context()))
 
 
 def create_event() -> Event:
     """A new event. QuadrantsRuntimeError before `qd.init`."""
-    return Event(0)
+    return Event(_native.Event(impl.get_runtime().require_context()))

@@ -133,46 +133,14 @@ def _walk(w, kernel, values):
 
 
 # ----------------------------------------------------------------------------------------------- column-major arrays
-class _Copied:
-    """Stands for all arguments of a call that ran on copies."""
-
-
-_COPIED = _Copied()
-
-
 def call_with_copies(kernel, values):
-    """Runs the call on row-major copies, copies back what isn't read-only, and answers with a specialisation that does
-    nothing but hand the result over."""
+    """Makes the call with row-major copies, and copies back what isn't read-only; the result."""
     copies = [np.ascontiguousarray(v) if column_major(t, v) else v for t, v in zip(kernel.signature.types, values)]
     result = kernel.callable(*copies)
     for v, c in zip(values, copies):
         if c is not v and v.flags.writeable:
             v[...] = c
-    return hand_over(kernel, len(values), result)
-
-
-def hand_over(kernel, count, result):
-    """Answer of `specialise` for a call that has been made: a specialisation that computes nothing and gives `result`.
-    Made once per runtime."""
-    kernel.handed.value = result
-    return _hand_over(kernel, count), [_COPIED] * count
-
-
-def _hand_over(kernel, count) -> int:
-    runtime = impl.get_runtime()
-    if kernel.hand_over[0] != runtime.epoch:
-        builder = _native.Builder(kernel.name, runtime.default_ip, runtime.default_fp, True, False)
-        builder.output(0, builder.const(0))
-        index = kernel.callable.add(
-            runtime.require_context().compile(builder),
-            [("template", _COPIED)] * count,
-            [],
-            _native.Guards(),
-            lambda raw: kernel.handed.__dict__.pop("value"),
-            None,
-        )
-        kernel.hand_over = (runtime.epoch, index)
-    return kernel.hand_over[1]
+    return result
 
 
 # --------------------------------------------------------------------------------------------------------- parameters

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # The CUDA backend on a machine with a GPU that has only a driver and Python: what to carry there, and what to run there.
 #
-#   packaging/device_run.sh pack FOLDER BUILD [PYTHON_BUILD]    here: copies what a run needs from build trees
-#   packaging/device_run.sh run FOLDER PART...                  there, from the root of the repository
+#   tests/device/run_cuda.sh pack FOLDER BUILD [PYTHON_BUILD]    here: copies what a run needs from build trees
+#   tests/device/run_cuda.sh run FOLDER PART...                  there, from the root of the repository
 #
 # PYTHON_BUILD: a build whose native module is for that machine's Python, if BUILD's is for another version.
-# Parts, each ends inside ten minutes: ir conformance python cases. Totals come last; the exit code is 1 when a part failed.
+# QD_SANITIZER_WHEEL=FILE when packing: NVIDIA's compute-sanitizer (package nvidia-cuda-sanitizer-api of PyPI) for memcheck and racecheck.
+# Parts, each ends inside ten minutes: ir conformance python cases memcheck racecheck bench. Totals come last; the exit code is 1 when a
+# part failed. `cases` wants QD_CASES=FOLDER; `python` takes QD_TEST_FILES='GLOB' for some of the files.
 set -uo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+root=$(cd "$(dirname "$0")/../.." && pwd)
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
 [ $# -ge 2 ] || usage
 
 pack() {
@@ -23,6 +25,10 @@ pack() {
   ldd "$to"/quadrants/_native*.so | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl)\.so/ {print $3}' | xargs -r cp -L -t "$to/lib"
   find "$to" -name __pycache__ -prune -exec rm -rf {} +
   strip "$to"/ir_files "$to"/qd_conformance "$to"/quadrants/plugins/* "$to"/quadrants/_native*.so
+  if [ -n "${QD_SANITIZER_WHEEL:-}" ]; then
+    mkdir "$to/sanitizer" || exit 1
+    unzip -qjo "$QD_SANITIZER_WHEEL" '*/bin/compute-sanitizer' '*/lib/*.so' -d "$to/sanitizer" && chmod +x "$to/sanitizer/compute-sanitizer" || exit 1
+  fi
   du -sh "$to"
 }
 
@@ -36,7 +42,7 @@ part() {  # part NAME COMMAND...
 # A process a file, so that a lost device takes one file's tests with it.
 python_suite() {
   cd "$root" || return 1
-  find tests/python -name 'test_*.py' | sort | xargs -P "${QD_TEST_JOBS:-8}" -I{} bash -c \
+  find tests/python -name "${QD_TEST_FILES:-test_*.py}" | sort | xargs -P "${QD_TEST_JOBS:-8}" -I{} bash -c \
     'python3 -m pytest "$1" --arch cuda -q -p no:cacheprovider --timeout 120 --tb=short > "$2.${1//\//.}" 2>&1' _ {} "$1"
   cat "$1".tests.* > "$1" && rm -f "$1".tests.*
   grep -E '^(FAILED|ERROR) ' "$1" | cut -c 1-200
@@ -50,6 +56,17 @@ for line in open(sys.argv[1], errors="replace"):
 print("python suite:", dict(totals))
 sys.exit(bool(totals["failed"] or totals["error"] or totals["errors"] or not totals["passed"]))
 END
+}
+
+# Under compute-sanitizer: the machine's own, or the one that travelled.
+sanitize() {  # sanitize TOOL LOG
+  local tool
+  tool=$(command -v compute-sanitizer || ls "$at/sanitizer/compute-sanitizer" 2>/dev/null) || { echo "no compute-sanitizer"; return 1; }
+  timeout 540 "$tool" --tool "$1" --error-exitcode 9 --print-limit 20 "$at/qd_conformance" --plugin "$plugins/libqd_cuda.so" \
+    --reference "$plugins/libqd_reference.so" --option fast_math=1 > "$2" 2>&1
+  local code=$?
+  grep -E "^FAILED|tests of|ERROR SUMMARY|RACECHECK SUMMARY|=========.*(Invalid|Race|Error)" "$2" | head -n 40
+  return $code
 }
 
 run() {
@@ -73,6 +90,10 @@ run() {
       cases)
         part cases env QD_TEST_ARCH=cuda bash -c 'set -o pipefail; python3 -m pytest "$1" -q -p no:cacheprovider --timeout 120 --tb=short 2>&1 | tee "$0" | tail -n 40' \
           "$log/cases.txt" "${QD_CASES:?the folder of the cases}" ;;
+      memcheck | racecheck) part "$what" sanitize "$what" "$log/$what.txt" ;;
+      bench)
+        part "compile time" bash -c 'set -o pipefail; python3 "$1"/benchmarks/compile_time.py --arch cuda --tasks 242 --statements 10 --rounds 1 2>&1 | tee "$0"' "$log/compile_time.txt" "$root"
+        part "steady state" bash -c 'set -o pipefail; python3 "$1"/benchmarks/steady_state.py --arch cuda --rounds 1 2>&1 | tee "$0"' "$log/steady_state.txt" "$root" ;;
       *) usage ;;
     esac
   done
