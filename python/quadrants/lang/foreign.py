@@ -18,14 +18,17 @@ from quadrants import _native
 from quadrants._native import NdarrayBase
 from quadrants.lang import host
 from quadrants.lang.exception import QuadrantsRuntimeTypeError
+from quadrants.lang.field import Field
 from quadrants.lang.frontend import bundles
 from quadrants.lang.frontend.arguments import is_tensor
 from quadrants.lang.impl import get_runtime
+from quadrants.lang.tensor import Tensor
 from quadrants.lang.util import to_quadrants_type
 from quadrants.types.annotations import NdarrayType
 
 _Found = tuple[Any, Callable[[], None] | None]
 
+_OURS = (np.ndarray, NdarrayBase, _native.DeviceArray, Field, Tensor)  # what kernels take as it is
 _HOST = (1, 3, 11)  # DLPack's kDLCPU, kDLCUDAHost, kDLROCMHost
 
 
@@ -144,7 +147,7 @@ def _members(obj: Any, where: str, after: list[Callable[[], None]]) -> Any:
     twin = obj
     for name, annotation in bundles.annotations_of(type(obj)).items():
         value = getattr(obj, name, None)
-        if isinstance(value, (np.ndarray, NdarrayBase)) or value is None:
+        if isinstance(value, _OURS) or value is None:
             continue
         if bundles.is_bundle(type(value)):
             found = _members(value, f'member "{name}" of {where}', after)
@@ -167,7 +170,7 @@ def adopted(kernel: Any, values: Sequence[Any]) -> tuple[list[Any], list[Callabl
     out: list[Any] | None = None
     after: list[Callable[[], None]] = []
     for k, (annotation, value) in enumerate(zip(kernel.signature.types, values)):
-        if isinstance(value, (np.ndarray, NdarrayBase, _native.DeviceArray)):
+        if isinstance(value, _OURS):
             continue
         where = f'argument "{kernel.signature.names[k]}" of kernel "{kernel.name}"'
         found: Any
