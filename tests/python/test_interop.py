@@ -120,7 +120,9 @@ def test_zero_size_and_0d(arch, shape):
         assert (a == 3.0).all() and total(wrap(a)) == a.sum()
 
 
-@pytest.mark.parametrize("value", [[1.0, 2.0], (1.0,), "text", None, 3.0, {}, object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value", [[1.0, 2.0], (1.0,), "text", None, 3.0, {}, object()], ids=lambda value: type(value).__name__
+)
 def test_what_is_no_array(arch, value):
     with pytest.raises(qd.QuadrantsRuntimeTypeError, match="Invalid type for argument a, got"):
         total(value)
@@ -189,7 +191,9 @@ def test_a_second_library(arch):
     assert xp.all(xp.from_dlpack(n) == xp.asarray(grid()))
 
 
-@pytest.mark.parametrize("make", [lambda: qd.ndarray(qd.f32, (2, 3)), lambda: qd.field(qd.f32, (2, 3))], ids=["ndarray", "field"])
+@pytest.mark.parametrize(
+    "make", [lambda: qd.ndarray(qd.f32, (2, 3)), lambda: qd.field(qd.f32, (2, 3))], ids=["ndarray", "field"]
+)
 def test_memory_of_ours(arch, make):
     ours = make()
     ours.from_numpy(grid())
@@ -224,3 +228,19 @@ def test_pickle_after_kernels(arch):
     assert (twin.to_numpy() == grid() + 2.0).all() and twin.shape == (2, 3)
     add(twin, 1.0)
     assert (ours.to_numpy() == grid() + 2.0).all()
+
+
+def test_an_axis_of_more_than_31_bits(arch):
+    """The memory is never touched but at its end, so the array costs nothing."""
+    a = np.zeros(2**31 + 100, np.int8)
+
+    @qd.kernel
+    def k(a: qd.types.NDArray[qd.i8, 1]) -> qd.i64:
+        n = a.shape[0]
+        for i in range(n - 5, n):
+            a[i] += 1
+        a[n - 1] += 7
+        return n
+
+    assert k(a) == len(a) and a[-6:].tolist() == [0, 1, 1, 1, 1, 8]
+    assert k(np.zeros(8, np.int8)) == 8

@@ -125,6 +125,12 @@ def test_constant(arch, expression, expected):
     assert kernel_of(expression, "", "qd.i32")() == expected
 
 
+def test_long_sums(arch):
+    """A sum of a thousand terms nests a thousand deep in the syntax tree."""
+    k = kernel_of(" + ".join(f"a * {i}" for i in range(1000)), "a: qd.i32", "qd.i32")
+    assert k(3) == 3 * 499500
+
+
 def test_lazy_operands(arch):
     """`and`, `or` and conditional expressions don't evaluate the operand that Python would skip."""
     x = qd.field(qd.i32, shape=4)

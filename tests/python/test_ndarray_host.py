@@ -68,7 +68,7 @@ def test_refused_indices():
             a[key]
     with pytest.raises(TypeError):
         a[0.5, 0]
-    with pytest.raises(ValueError, match="one dimension"):
+    with pytest.raises(TypeError, match="requires a 1D array"):
         a[0:2]
 
 

@@ -48,3 +48,20 @@ def test_other_format_versions_are_refused(arch):
 
     with pytest.raises(qd.QuadrantsRuntimeError, match="pickle format 99: this version reads 1"):
         _rebuild(99, "f32", (1,), (), np.zeros(1, np.float32))
+
+
+@qd.kernel
+def twice(x: qd.i32) -> qd.i32:
+    return half(x) * 4
+
+
+@qd.func
+def half(x):
+    return x // 2
+
+
+def test_kernels_and_functions_go_by_name(arch):
+    for thing in (twice, half):
+        assert pickle.loads(pickle.dumps(thing)) is thing
+        assert copy.copy(thing) is thing and copy.deepcopy([thing])[0] is thing
+    assert pickle.loads(pickle.dumps(twice))(6) == 12

@@ -73,5 +73,5 @@ def view_of(arr: Ndarray, key: slice) -> BufferView:
     """`arr[key]`."""
     arr._live()
     if len(arr.shape) != 1:
-        raise ValueError(f"only an ndarray of one dimension can be sliced, got shape {arr.shape}")
+        raise TypeError(f"ndarray slice to BufferView requires a 1D array, got shape {arr.shape}")
     return BufferView(arr, *_bounds(key, arr.shape[0]))

@@ -30,6 +30,9 @@ class Func:
             f'Quadrants functions cannot be called from Python-scope: "{self.__name__}". Call it from a kernel.'
         )
 
+    def __reduce__(self):
+        return self.__qualname__  # pickled and copied like the function: by name
+
     def __get__(self, owner, kind=None):
         return self if owner is None else BoundFunc(self, owner)
 

@@ -5,6 +5,7 @@ The callable itself is native and runs no Python code on a repeated call. When n
 with its guards.
 """
 
+import copyreg
 import threading
 import time
 import types
@@ -184,6 +185,9 @@ class Kernel:
 
     def __repr__(self):
         return f"<kernel {self.__qualname__}>"
+
+
+copyreg.pickle(KernelObject, lambda kernel: kernel.__qualname__)  # by name, like a function; copies are the same
 
 
 def _is_method(fn, signature) -> bool:

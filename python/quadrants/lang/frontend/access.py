@@ -133,7 +133,8 @@ def of_argument(w, name, dtype, ndim, element_shape, wide, clamp) -> Acc:
     """Acc of an array argument; declares its buffer parameter."""
     b = w.b
     param = b.buffer_param(dtype, ndim, ALIAS_EXTERNAL, name)
-    a = _row_major(dtype, element_shape, tuple(b.shape(param, k, w.i32) for k in range(ndim)))
+    extent = w.i64 if wide else w.i32  # one axis of a foreign array may have more than 2**31 - 1 elements
+    a = _row_major(dtype, element_shape, tuple(b.shape(param, k, extent) for k in range(ndim)))
     a.obj, a.name, a.wide, a.clamp, a.param = None, name, wide, clamp, param
     return a
 

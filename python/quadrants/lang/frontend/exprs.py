@@ -71,7 +71,19 @@ def named(w, node):
 
 # --------------------------------------------------------------------------------------------------------- operators
 def bin_op(w, node):
-    x = ev(w, node.left)
+    spine = [node]  # `a + b + c + …` nests as deep as it is long: no recursion along its left side
+    left = node.left
+    while type(left) is ast.BinOp:
+        spine.append(left)
+        left = left.left
+    x = ev(w, left)
+    while spine:
+        node = spine.pop()
+        x = _operation(w, node, x)
+    return x
+
+
+def _operation(w, node, x):
     y = ev(w, node.right)
     op = type(node.op)
     if type(x) in NUMBERS and type(y) in NUMBERS:
