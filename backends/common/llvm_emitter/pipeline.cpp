@@ -2,6 +2,7 @@
 // call.
 #include "backends/common/llvm_emitter/pipeline.hpp"
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/AssumptionCache.h>
 #include <llvm/Analysis/BasicAliasAnalysis.h>
@@ -21,6 +22,7 @@
 #include <llvm/Analysis/ScopedNoAliasAA.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/Support/CommandLine.h>
@@ -69,7 +71,8 @@ struct Managers {
   }
 };
 
-llvm::FunctionPassManager passes(Effort effort) {
+// The passes in front of vectorisation, and those from there on.
+llvm::FunctionPassManager early_passes(Effort effort) {
   using namespace llvm;
   FunctionPassManager p;
   p.addPass(SROAPass(SROAOptions::ModifyCFG));
@@ -80,16 +83,44 @@ llvm::FunctionPassManager passes(Effort effort) {
   p.addPass(EarlyCSEPass());
   p.addPass(SimplifyCFGPass());
   p.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
-  if (effort == Effort::usual) p.addPass(LoopVectorizePass());
+  return p;
+}
+
+llvm::FunctionPassManager late_passes(Effort effort, bool vectorise) {
+  using namespace llvm;
+  FunctionPassManager p;
+  if (effort == Effort::quick) return p;
+  if (vectorise) p.addPass(LoopVectorizePass());
   if (effort == Effort::scalar) p.addPass(LoopUnrollPass(LoopUnrollOptions(2, /*OnlyWhenForced=*/true)));
   p.addPass(InstCombinePass(InstCombineOptions().setVerifyFixpoint(false)));
   p.addPass(SimplifyCFGPass());
   return p;
 }
 
-void set_switch(const char *name, bool on) {
+// The vectoriser asks of each value whether it is the same in all lanes, and walks the whole chain of operands behind
+// it: the time is the sum of the lengths of those chains, 0.2 us a step. A loop unrolled into thousands of dependent
+// statements would take longer there than everything else together.
+constexpr uint64_t longest_chains = 2'000'000;
+
+uint64_t length_of_chains(const llvm::Function &f) {
+  llvm::DenseMap<const llvm::Instruction *, uint32_t> depth;
+  uint64_t sum = 0;
+  for (const auto &block : f)
+    for (const auto &i : block) {
+      uint32_t deepest = 0;
+      if (!llvm::isa<llvm::PHINode>(i))
+        for (const auto &operand : i.operands())
+          if (const auto *before = llvm::dyn_cast<llvm::Instruction>(operand))
+            if (const auto it = depth.find(before); it != depth.end()) deepest = std::max(deepest, it->second);
+      sum += depth[&i] = deepest + 1;
+    }
+  return sum;
+}
+
+template <class T>
+void set_switch(const char *name, T value) {
   auto &all = llvm::cl::getRegisteredOptions();
-  if (const auto it = all.find(name); it != all.end()) static_cast<llvm::cl::opt<bool> *>(it->second)->setValue(on);
+  if (const auto it = all.find(name); it != all.end()) static_cast<llvm::cl::opt<T> *>(it->second)->setValue(value);
 }
 
 }  // namespace
@@ -99,14 +130,21 @@ void configure_llvm() {
   std::call_once(once, [] {
     set_switch("disable-lsr", true);  // two thirds of code generation, and no faster code
     set_switch("enable-epilogue-vectorization", false);
+    set_switch("disable-post-ra", true);  // quadratic in the length of a block, and processors reorder anyway
+    // From here on sets of accesses that may meet are thinned out, else scheduling is quadratic too.
+    set_switch("dag-maps-huge-region", 200u), set_switch("dag-maps-reduction-size", 100u);
+    set_switch("cgpp-huge-func", 200u);  // blocks from which only changed ones are prepared again
   });
 }
 
 void optimise(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli, Effort effort) {
   Managers managers(tm, tli);
-  auto p = passes(effort);
-  for (auto &f : m)
-    if (!f.isDeclaration()) p.run(f, managers.fam);
+  auto early = early_passes(effort);
+  for (auto &f : m) {
+    if (f.isDeclaration()) continue;
+    early.run(f, managers.fam);
+    late_passes(effort, effort == Effort::usual && length_of_chains(f) <= longest_chains).run(f, managers.fam);
+  }
 }
 
 bool emit_file(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli,
