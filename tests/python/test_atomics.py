@@ -114,3 +114,17 @@ def test_refused(arch, statement, error, message):
 def test_outside_kernels():
     with pytest.raises(qd.QuadrantsSyntaxError, match="inside kernels"):
         qd.atomic_add(1, 2)
+
+
+@pytest.mark.parametrize("kind", ["field", "numpy"])
+def test_truth_values_count_to_one(arch, kind):
+    """`+=` on an element of u1 is a read and a write: there is no atomic addition of truth values."""
+    a = qd.field(qd.u1, 3) if kind == "field" else np.zeros(3, bool)
+
+    @qd.kernel
+    def k(a: qd.template() if kind == "field" else qd.types.ndarray()):
+        for i in range(3):
+            a[i] += i
+
+    k(a)
+    assert (a.to_numpy() if kind == "field" else a).tolist() == [False, True, True]

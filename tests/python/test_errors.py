@@ -84,7 +84,8 @@ ROWS = [
     ("qd.static_assert(1 > 2, 'no good')", AssertionError, "no good", None),
     ("qd.static_assert(n > 2)", T, "Static assert with non-static condition", None),
     ("b = n in (1, 2)", S, '"In" is only supported inside `qd.static`', "n in (1, 2)"),
-    ("b = a is None", S, '"is" is only supported inside `qd.static`', "a is None"),
+    ("b = a is None", S, 'Operator "is" in Quadrants scope is not supported', "a is None"),
+    ("b = n @ 2", T, "unsupported operand type for '@': 'i32'", "n @ 2"),
     ("def f():\n    pass", S, "Function definition is not allowed", None),
     ("b = lambda y: y", S, 'Unsupported node "Lambda"', "lambda y: y"),
     ("b = {1, 2}", S, 'Unsupported node "Set"', "{1, 2}"),
@@ -237,6 +238,8 @@ ARGUMENTS = [
     ("a: qd.types.NDArray[qd.f32, 1]", (np.zeros(3),), ValueError, "required array has dtype=f32"),
     ("a: qd.types.NDArray[qd.f64, 2]", (np.zeros(3),), ValueError, "required array has ndim=2"),
     ("a: qd.types.ndarray()", (np.zeros((4, 4))[:, 1],), ValueError, "contiguous"),
+    ("a: qd.types.ndarray()", (np.zeros(13, np.uint8)[1:].view(np.float32),), ValueError, "Misaligned"),
+    ("a: qd.types.ndarray()", (np.float32(3),), qd.QuadrantsRuntimeTypeError, "Invalid type for argument a"),
     ("a: 'nonsense'", (1,), qd.QuadrantsSyntaxError, "nonsense"),
     ("a: dict", (1,), qd.QuadrantsSyntaxError, "Invalid type annotation"),
 ]
@@ -247,6 +250,17 @@ def test_refused_arguments(arch, params, args, error, message):
     k = load(f"@qd.kernel\ndef k({params}):\n    pass\n")["k"]
     with pytest.raises(error, match=message.replace("[", r"\[")):
         k(*args)
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError])
+@pytest.mark.parametrize(
+    "annotation, message",
+    [("qd.f32, 1", "Expect element type f32 for argument a, but get i32"), ("qd.math.vec2, 1", "element shape")],
+)
+def test_ndarray_of_another_element_type(arch, error, annotation, message):
+    k = load(f"@qd.kernel\ndef k(a: qd.types.NDArray[{annotation}]):\n    pass\n")["k"]
+    with pytest.raises(error, match=message):
+        k(qd.ndarray(qd.i32, 3) if "f32" in annotation else qd.ndarray(qd.f32, 3))
 
 
 def test_ndarray_as_template(arch):

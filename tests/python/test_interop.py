@@ -131,7 +131,7 @@ def test_what_is_no_array(arch, value):
 def test_unaligned_memory(arch):
     raw = np.zeros(13, np.uint8)
     a = np.ndarray((3,), np.float32, raw.data, 1)
-    with pytest.raises(ValueError, match="Non contiguous"):
+    with pytest.raises(ValueError, match="Misaligned"):
         total(a)
 
 

@@ -137,7 +137,9 @@ def adopt(value: Any, where: str) -> _Found | None:
             return _of_cuda_interface(value, found)
     if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
         return _of_dlpack(value, where)
-    if hasattr(value, "__array_interface__"):
+    if hasattr(value, "__array_interface__") and not isinstance(
+        value, np.generic
+    ):  # a NumPy scalar has no memory to share
         return np.asarray(value), None
     return None
 

@@ -2,6 +2,7 @@
 arithmetic (overflow, division by zero): then, and for all others, the builder does it.
 """
 
+import ast
 import operator
 
 from quadrants.lang.exception import QuadrantsTypeError
@@ -75,3 +76,35 @@ def scalar1(w, name, x):
             return ~x
     f = w.op.get(name)
     return f(x) if f is not None else w.b.unary(name, x)
+
+
+PYTHON = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.MatMult: operator.matmul,
+}  # fmt: skip
+SYMBOLS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@",
+}  # fmt: skip
+
+
+_MAX_BITS = 4096  # of an integer that is computed while compiling: `10**10**10` must not take the afternoon
+
+
+def number2(w, op, x, y):
+    """Literals and captured numbers are computed as Python does, without a width: the result gets its type, and its
+    range checked, where it meets a value of the kernel. What Python refuses is left to the kernel's arithmetic."""
+    if type(x) is not float and type(y) is not float and y > 0:
+        if (op is ast.Pow and abs(x) > 1 and y * abs(x).bit_length() > _MAX_BITS) or (
+            op is ast.LShift and y > _MAX_BITS
+        ):
+            raise QuadrantsTypeError(f"Integer literal {x} {SYMBOLS[op]} {y} is too large")
+    try:
+        r = PYTHON[op](x, y)
+    except (ArithmeticError, ValueError, TypeError):
+        if w.static:
+            raise
+        return scalar2(w, w.bin_name[op], x, y)
+    return r if type(r) is not complex else scalar2(w, w.bin_name[op], x, y)

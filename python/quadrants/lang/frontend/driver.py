@@ -233,6 +233,10 @@ def _type_name(value):
     return type(value).__name__
 
 
+class ElementTypeError(ValueError, TypeError):
+    """An ndarray has another type of element than its annotation: a wrong value of an argument, and a wrong type."""
+
+
 def _array(w, kernel, plan, k, name, annotation, value):
     annotation = NdarrayType() if annotation is NdarrayType else annotation
     found = _native.array_kind(value)
@@ -243,6 +247,8 @@ def _array(w, kernel, plan, k, name, annotation, value):
             f"a NumPy array: {where}"
         )
     kind, d = found
+    if not d["contiguous"] and getattr(getattr(value, "flags", None), "c_contiguous", False):
+        raise ValueError(f"Misaligned numpy arrays are not supported, please pass a copy: {where}")
     if not d["contiguous"]:
         raise ValueError(
             f"Non contiguous numpy arrays are not supported, please call np.ascontiguousarray(arr) before passing "
@@ -252,10 +258,10 @@ def _array(w, kernel, plan, k, name, annotation, value):
         raise QuadrantsRuntimeTypeError(f"{where}: no element type of ours is {getattr(value, 'dtype', None)}")
     dtype, element = expected_element(annotation)
     if dtype is not None and dtype is not d["dtype"]:
-        raise ValueError(
-            f"Invalid value for argument {name} - required array has dtype={dtype}, but the argument has "
-            f"dtype={d['dtype']}: {where}"
-        )
+        text = f"required array has dtype={dtype}, but the argument has dtype={d['dtype']}: {where}"
+        if d["source"] == "nd":
+            raise ElementTypeError(f"Expect element type {dtype} for argument {name}, but get {d['dtype']} - {text}")
+        raise ValueError(f"Invalid value for argument {name} - {text}")
     element, ndim = _element_shape(annotation, element, d, name, where)
     if annotation.ndim is not None and ndim != annotation.ndim:
         raise ValueError(
@@ -280,8 +286,8 @@ def _element_shape(annotation, wanted, d, name, where):
     have = tuple(d["element_shape"])
     if d["source"] == "nd":
         if wanted is not None and tuple(wanted) != have:
-            raise ValueError(
-                f"Invalid value for argument {name} - required element shape {tuple(wanted)}, but the argument has "
+            raise ElementTypeError(
+                f"Expect another element type for argument {name} - required element shape {tuple(wanted)}, but the argument has "
                 f"{have}: {where}"
             )
         return have, d["ndim"]

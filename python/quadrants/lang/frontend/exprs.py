@@ -14,7 +14,7 @@ from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, 
 from quadrants.lang.frontend import access, conditions, matrices, reports, structs, views
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import EXPR, REF, ev, ref
-from quadrants.lang.scalars import scalar2
+from quadrants.lang.scalars import PYTHON, SYMBOLS, number2, scalar2
 from quadrants.lang.values import (
     MATRICES,
     NUMBERS,
@@ -86,6 +86,8 @@ def bin_op(w, node):
 def _operation(w, node, x):
     y = ev(w, node.right)
     op = type(node.op)
+    if op is ast.MatMult:
+        return matrices.matmul(w, x, y)
     if type(x) in NUMBERS and type(y) in NUMBERS:
         return number2(w, op, x, y)
     if type(x) is Value:
@@ -93,8 +95,6 @@ def _operation(w, node, x):
             return w.bin[op](x, y)
     elif type(y) is Value and type(x) in NUMBERS:
         return w.bin[op](x, y)
-    if op is ast.MatMult:
-        return matrices.matmul(w, x, y)
     name = w.bin_name[op]
     if type(x) in SCALARS and type(y) in SCALARS:
         return scalar2(w, name, x, y)
@@ -104,45 +104,9 @@ def _operation(w, node, x):
         return reports.percent(w, x, y)
     if _opaque(x) or _opaque(y):
         raise QuadrantsTypeError(
-            f"unsupported operand type(s) for '{_SYMBOLS[op]}': '{describe(w, x)}' and '{describe(w, y)}'"
+            f"unsupported operand type(s) for '{SYMBOLS[op]}': '{describe(w, x)}' and '{describe(w, y)}'"
         )
-    return w.wrap(_python_binary(op, x, y))
-
-
-_PYTHON = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
-    ast.MatMult: operator.matmul,
-}  # fmt: skip
-_SYMBOLS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@",
-}  # fmt: skip
-
-
-def _python_binary(op, x, y):
-    return _PYTHON[op](x, y)
-
-
-_MAX_BITS = 4096  # of an integer that is computed while compiling: `10**10**10` must not take the afternoon
-
-
-def number2(w, op, x, y):
-    """Literals and captured numbers are computed as Python does, without a width: the result gets its type, and its
-    range checked, where it meets a value of the kernel. What Python refuses is left to the kernel's arithmetic."""
-    if type(x) is not float and type(y) is not float and y > 0:
-        if (op is ast.Pow and abs(x) > 1 and y * abs(x).bit_length() > _MAX_BITS) or (
-            op is ast.LShift and y > _MAX_BITS
-        ):
-            raise QuadrantsTypeError(f"Integer literal {x} {_SYMBOLS[op]} {y} is too large")
-    try:
-        r = _PYTHON[op](x, y)
-    except (ArithmeticError, ValueError, TypeError):
-        if w.static:
-            raise
-        return scalar2(w, w.bin_name[op], x, y) if op is not ast.MatMult else matrices.matmul(w, x, y)
-    return r if type(r) is not complex else scalar2(w, w.bin_name[op], x, y)
+    return w.wrap(PYTHON[op](x, y))
 
 
 def _opaque(x):
@@ -201,6 +165,10 @@ def compare_one(w, op, x, y):
         return w.cmp[op](x, y)
     if op in _WORDS:
         if not w.static:
+            if op in (ast.Is, ast.IsNot):
+                raise QuadrantsSyntaxError(
+                    f'Operator "{_WORDS[op]}" in Quadrants scope is not supported: only in `qd.static`.'
+                )
             raise QuadrantsSyntaxError(f'"{_WORDS[op]}" is only supported inside `qd.static`.')
         if op in (ast.In, ast.NotIn):
             x = w.known(x) if type(x) is Value else x

@@ -111,5 +111,5 @@ def _instead(full, name):
 
     ours = _NAMED_OTHERWISE.get(name)
     if ours is None:
-        ours = next((f"{where}.{name}" for where, m in (("qd", qd), ("qd.math", qd.math)) if name in vars(m)), None)
+        ours = next((f"{where}.{name}" for where, m in (("qd", qd), ("qd.math", qd.math)) if hasattr(m, name)), None)
     return "" if ours is None else f" Did you mean to use `{ours}` instead of `{full}`?"

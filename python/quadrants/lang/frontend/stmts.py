@@ -257,7 +257,7 @@ def aug_assign(w, node):
         raise _aug_error(w, node, target, place)
     v = ev(w, node.value)
     precision.assigned(w, node, place, v, _AUGMENTED.get(op, "Assign"))
-    if kind is Elem and op in _ATOMIC:
+    if kind is Elem and op in _ATOMIC and (place.acc.dtype is not w.u1 or op not in (ast.Add, ast.Sub)):
         access.atomic(w, _ATOMIC[op], place, v)
         return
     if kind is Slot and id(place.base) in w.shared and op in _ATOMIC and type(v) in SCALARS:
