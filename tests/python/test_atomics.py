@@ -120,9 +120,10 @@ def test_outside_kernels():
 def test_truth_values_count_to_one(arch, kind):
     """`+=` on an element of u1 is a read and a write: there is no atomic addition of truth values."""
     a = qd.field(qd.u1, 3) if kind == "field" else np.zeros(3, bool)
+    annotation = qd.template() if kind == "field" else qd.types.ndarray()
 
     @qd.kernel
-    def k(a: qd.template() if kind == "field" else qd.types.ndarray()):
+    def k(a: annotation):
         for i in range(3):
             a[i] += i
 
