@@ -121,7 +121,6 @@ class Stream : public plugin::Object {
   std::vector<Ready> ready_;  // of the running launch
   std::mutex graphs_mutex_;   // modules go on other threads
   Graphs graphs_;
-  std::once_flag scratch_once_;
   CUdeviceptr scratch_ = 0;
 };
 

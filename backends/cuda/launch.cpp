@@ -21,9 +21,9 @@ uint64_t scratch_words(const Primary &p) { return most_partials * most_blocks_at
 
 }  // namespace
 
-// Launches of one stream run one after another, so they share it.
+// Launches of one stream run one after another, so they share it; calls on one stream come one at a time.
 CUdeviceptr Stream::scratch() {
-  std::call_once(scratch_once_, [&] { scratch_ = device_.allocate(8 * (1 + scratch_words(device_.primary()))); });
+  if (!scratch_) scratch_ = device_.allocate(8 * (1 + scratch_words(device_.primary())));
   return scratch_;
 }
 

@@ -3,6 +3,7 @@
 // done.
 #include "core/compile/compiler.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <unordered_map>
@@ -20,6 +21,9 @@ double ms_since(Clock::time_point t) { return std::chrono::duration<double, std:
 
 }  // namespace
 
+// What was refused, and is not looked up any more: the finished artifact, or all that is stored.
+enum class Compiler::Distrust { nothing, finished, all };
+
 struct Compiler::Job {
   std::vector<const split::Task *> tasks;
   KeyOf key;
@@ -28,7 +32,7 @@ struct Compiler::Job {
   Artifact finished;
   bool compiled = false;  // the plugin generated code
   cache::Origin origin = cache::Origin::memory;
-  bool distrust = false;  // something stored was refused: look nothing up
+  Distrust distrust = Distrust::nothing;
   const Cancelled *cancelled = nullptr;
 
   void check() const {
@@ -103,8 +107,8 @@ void Compiler::fetch(Job &j) const {
   const BackendInfo &info = backend_->info();
   const cache::Key key{"artifact", info.arch, j.key.digest};
   const auto look = [&] {
-    if (j.distrust) return false;
-    if (info.caps & QDB_CAP_FINISH && !config_.debug_cache_verify) {
+    if (j.distrust == Distrust::all) return false;
+    if (info.caps & QDB_CAP_FINISH && !config_.debug_cache_verify && j.distrust == Distrust::nothing) {
       if (const auto head = store_->stat(key)) {
         const auto finished =
             store_->get({"finished", info.arch, finished_key(head->payload_digest, info, config_.options).digest});
@@ -147,7 +151,7 @@ void Compiler::finish(Job &j) const {
   const KeyOf k2 = finished_key(*j.packed, info, config_.options);
   const cache::Key key{"finished", info.arch, k2.digest};
   const auto look = [&] {
-    const auto entry = j.distrust ? std::nullopt : store_->get(key);
+    const auto entry = j.distrust != Distrust::nothing ? std::nullopt : store_->get(key);
     return entry && unpack(entry->payload, j.finished);
   };
   if (look()) return;
@@ -166,7 +170,8 @@ void Compiler::finish(Job &j) const {
 
 // A stored artifact that the plugin does not finish is forgotten and made again, once.
 void Compiler::finish_again(Job &j, const Error &refusal) const {
-  log_line(4, "a cached artifact of task " + j.tasks[0]->name + " was refused and is compiled again: " + refusal.what());
+  log_line(4,
+           "a cached artifact of task " + j.tasks[0]->name + " was refused and is compiled again: " + refusal.what());
   const BackendInfo &info = backend_->info();
   const cache::Key key{"artifact", info.arch, j.key.digest};
   store_->drop(key);
@@ -194,42 +199,47 @@ void Compiler::obtain(std::vector<Job> &jobs, Observations &seen) const {
   seen.finish_ms += ms_since(t);
 }
 
-// Loads all jobs as one module. A stored artifact that the plugin refuses is forgotten and made again, once.
+// Loads all jobs as one module. What was stored and the plugin refuses is forgotten and made again, once: first the
+// finished artifact out of the stored portable one, where there are both, then that one too.
 std::unique_ptr<Module> Compiler::load(std::vector<Job> &jobs, Observations &seen) const {
-  const auto attempt = [&] {
-    const trace::Span span("load", jobs[0].tasks[0]->name);
-    const auto t = Clock::now();
-    std::vector<Artifact> artifacts;
-    for (const Job &j : jobs) artifacts.push_back(j.finished);
-    auto module = backend_->load(artifacts);
-    for (const Job &j : jobs)
-      for (const split::Task *task : j.tasks)
-        module->entry(task->symbol);  // here, so that a foreign artifact is found out
-    seen.load_ms += ms_since(t);
-    return module;
-  };
-  try {
-    return attempt();
-  } catch (const Error &e) {
-    const bool stale = e.status == QDB_E_ARTIFACT || e.status == QDB_E_SYMBOL;
-    bool any_stored = false;
-    for (const Job &j : jobs) any_stored |= !j.compiled;
-    if (!stale || !any_stored) throw;
-    log_line(2, "a cached artifact was refused and is compiled again: " + std::string(e.what()));
+  for (auto distrust = Distrust::nothing;;) {
+    try {
+      const trace::Span span("load", jobs[0].tasks[0]->name);
+      const auto t = Clock::now();
+      std::vector<Artifact> artifacts;
+      for (const Job &j : jobs) artifacts.push_back(j.finished);
+      auto module = backend_->load(artifacts);
+      for (const Job &j : jobs)
+        for (const split::Task *task : j.tasks)
+          module->entry(task->symbol);  // here, so that a foreign artifact is found out
+      seen.load_ms += ms_since(t);
+      return module;
+    } catch (const Error &e) {
+      const bool stale = e.status == QDB_E_ARTIFACT || e.status == QDB_E_SYMBOL;
+      const bool any_stored = std::any_of(jobs.begin(), jobs.end(), [](const Job &j) { return !j.compiled; });
+      if (!stale || !any_stored || distrust == Distrust::all) throw;
+      const bool finishes = backend_->info().caps & QDB_CAP_FINISH && distrust == Distrust::nothing;
+      distrust = finishes ? Distrust::finished : Distrust::all;
+      log_line(4, std::string("a cached artifact was refused and is ") + (finishes ? "finished" : "compiled") +
+                      " again: " + e.what());
+    }
+    forget(jobs, distrust);
+    obtain(jobs, seen);
   }
+}
+
+void Compiler::forget(std::vector<Job> &jobs, Distrust distrust) const {
   const BackendInfo &info = backend_->info();
   for (Job &j : jobs) {
     if (j.packed) store_->drop({"finished", info.arch, finished_key(*j.packed, info, config_.options).digest});
-    store_->drop({"artifact", info.arch, j.key.digest});
+    if (distrust == Distrust::all) store_->drop({"artifact", info.arch, j.key.digest});
     Job again;
     again.tasks = std::move(j.tasks);
     again.key = std::move(j.key);
-    again.distrust = true;
+    again.distrust = distrust;
     again.cancelled = j.cancelled;
     j = std::move(again);
   }
-  obtain(jobs, seen);
-  return attempt();
 }
 
 std::shared_ptr<Executable> Compiler::compile(const ir::Unit &kernel, std::string *stored) {

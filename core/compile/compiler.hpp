@@ -46,6 +46,7 @@ class Compiler {
  private:
   using Cancelled = std::function<bool()>;
   struct Job;
+  enum class Distrust;
   void fetch(Job &) const;
   void finish(Job &) const;
   void finish_again(Job &, const Error &refusal) const;
@@ -53,6 +54,7 @@ class Compiler {
   Artifact run_plugin(const Job &) const;
   std::vector<Job> jobs_of(const split::Plan &, bool whole, const Cancelled &) const;
   std::unique_ptr<Module> load(std::vector<Job> &, Observations &) const;
+  void forget(std::vector<Job> &, Distrust) const;
   void obtain(std::vector<Job> &, Observations &) const;
   void dump(const ir::Unit &kernel, const split::Plan &) const;
   std::shared_ptr<Executable> realise(split::Plan, Observations, bool was_split) const;

@@ -64,11 +64,19 @@ PyObject *device_array(PyObject *, PyObject *args) {
   });
 }
 
-// device_array_of(capsule): takes a DLPack capsule over, so that nobody else gives its memory back.
-PyObject *device_array_of(PyObject *, PyObject *capsule) {
+// device_array_of(capsule, device type, number): takes a DLPack capsule over, so that nobody else gives its memory back.
+PyObject *device_array_of(PyObject *, PyObject *args) {
   return guarded([&]() -> PyObject * {
+    PyObject *capsule;
+    int type, number;
+    if (!PyArg_ParseTuple(args, "Oii:device_array_of", &capsule, &type, &number)) return nullptr;
     const Ref holder = owned(dlpack::take(capsule));
     const dlpack::Seen seen = dlpack::look(holder.get());
+    const dlpack::Device at = seen.tensor->device;
+    if (at.type != type || at.id != number)
+      raise("BufferError", "the capsule holds memory of DLPack device (" + std::to_string(at.type) + ", " +
+                               std::to_string(at.id) + "), its exporter said (" + std::to_string(type) + ", " +
+                               std::to_string(number) + ")");
     const std::span<const int64_t> shape(seen.tensor->shape, size_t(seen.tensor->ndim));
     const uint64_t address = reinterpret_cast<uint64_t>(seen.tensor->data) + seen.tensor->byte_offset;
     return make(address, dlpack::dtype_of(seen.tensor->dtype), shape, seen.readonly,
@@ -85,7 +93,7 @@ void free_array(PyObject *o) {
 
 PyMethodDef functions[] = {
     {"device_array", device_array, METH_VARARGS, "An array in device memory that somebody else owns"},
-    {"device_array_of", device_array_of, METH_O, "The array of a DLPack capsule, which is used up"},
+    {"device_array_of", device_array_of, METH_VARARGS, "The array of a DLPack capsule, which is used up"},
     {}};
 PyMemberDef members[] = {{"owner", T_OBJECT, offsetof(DeviceArrayObject, owner), READONLY, "whose memory it is"}, {}};
 PyType_Slot slots[] = {{Py_tp_dealloc, (void *)free_array},

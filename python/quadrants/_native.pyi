@@ -172,7 +172,7 @@ class DeviceArray:
     """An array of another library in the device's memory, as a call reads it."""
     owner: Any
 def device_array(address: int, dtype: DataType | None, shape: tuple[int, ...], readonly: bool, contiguous: bool, owner: Any) -> DeviceArray: ...
-def device_array_of(capsule: Any) -> DeviceArray: ...        # uses a DLPack capsule up
+def device_array_of(capsule: Any, device: int, number: int) -> DeviceArray: ...  # uses a DLPack capsule up; BufferError
 def dlpack(buffer: Buffer, offset: int, dtype: DataType, shape: tuple[int, ...], strides: tuple[int, ...], device: int, versioned: bool,
            owner: Any) -> Any: ...                           # a capsule; `owner` lives as long as who takes it
 

@@ -35,7 +35,7 @@ struct State {
   int sm = 90, version = 13000, devices = 1;
   uint64_t live = 0, words = 0;
   std::string last_ptx;
-  int lost = 0;  // the answer to everything from now on
+  int lost = 0, until_lost = 0;  // the answer to everything, after so many calls
 };
 State &state() {
   static auto &s = *new State;
@@ -56,7 +56,7 @@ CUresult record(const char *name, const std::string &arguments = {}) {
   const std::lock_guard lock(s.mutex);
   s.calls.push_back(std::string(name) + (arguments.empty() ? "" : " " + arguments));
   s.counts[name]++;
-  if (s.lost) return s.lost;
+  if (s.lost && s.until_lost-- <= 0) return s.lost;
   if (s.until_failure < 0 || (!s.failing.empty() && s.failing != name)) return 0;
   return s.until_failure-- == 0 ? s.failure : 0;
 }
@@ -132,7 +132,7 @@ FAKE FakeDriver *fake_driver() {
         State &s = state();
         const std::lock_guard lock(s.mutex);
         s.calls.clear(), s.counts.clear(), s.launches.clear();
-        s.until_failure = -1;
+        s.until_failure = -1, s.lost = 0;
       },
       [](const char *name, int calls, int code) {
         State &s = state();
@@ -145,16 +145,26 @@ FAKE FakeDriver *fake_driver() {
       [](size_t k) -> const FakeLaunch * { return &state().launches[k]; },
       [] { return state().live; },
       [] { return state().last_ptx.c_str(); },
+      [] {
+        const std::lock_guard lock(state().mutex);
+        return state().until_failure >= 0;
+      },
+      [](int calls, int code) {
+        State &s = state();
+        const std::lock_guard lock(s.mutex);
+        s.until_lost = calls, s.lost = code;
+      },
   };
   return &table;
 }
 
-// For ctypes.
+// For ctypes, which finds members of the table by their place: these by name.
 FAKE const char *fake_last_ptx() { return state().last_ptx.c_str(); }
-FAKE void fake_lose(int code) { state().lost = code; }
+FAKE void fake_lose(int code) { fake_driver()->lose(0, code); }
 
 FAKE CUresult cuInit(unsigned) {
   if (const char *sm = std::getenv("QD_FAKE_SM")) state().sm = std::atoi(sm);
+  if (const char *version = std::getenv("QD_FAKE_VERSION")) state().version = std::atoi(version);
   return record("cuInit");
 }
 FAKE CUresult cuDriverGetVersion(int *v) { return *v = state().version, record("cuDriverGetVersion"); }

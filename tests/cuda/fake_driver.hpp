@@ -25,6 +25,8 @@ struct FakeDriver {
   const FakeLaunch *(*launch)(size_t k);
   uint64_t (*live)();  // allocations of device memory
   const char *(*last_ptx)();
+  bool (*armed)();                    // an ordered failure has not happened yet
+  void (*lose)(int after, int code);  // every call after that many good ones; until reset()
 };
 
 using FakeDriverFn = FakeDriver *(*)();

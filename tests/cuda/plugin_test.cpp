@@ -6,6 +6,7 @@
 
 #include "backends/cuda/codegen_abi.h"
 #include "backends/cuda/target.hpp"
+#include "qd/ext_streams.h"
 #include "tests/cuda/harness.hpp"
 #include "tests/cuda/tasks.hpp"
 
@@ -187,39 +188,106 @@ TEST(CudaPlugin, errors_of_launches_name_class_code_and_task) {
   }
 }
 
-// Whatever call fails first: an error, no crash, and no device memory left behind.
-TEST(CudaPlugin, any_call_may_fail) {
-  for (int n = 0; n < 120; n++) {
+// A module, memory, copies both ways through pinned memory, streams, events, launches, a graph: the first status that
+// is an error. `mem` may be left to free.
+QdbStatus everything(Cuda &c, const std::string &artifact, QdbMem *&mem) {
+  std::string native;
+  QdbModule *module = nullptr;
+  QdbStatus status = c.finish(artifact, native);
+  const auto then = [&](auto &&step) {
+    if (status >= 0) status = step();
+  };
+  then([&] { return c.load_native(native, module); });
+  then([&] { return c.t->mem_alloc(c.device, 1 << 20, &mem, &c.err); });
+  std::string host(1 << 20, 'x');
+  const auto address = uint64_t(reinterpret_cast<uintptr_t>(host.data()));
+  const QdbCopy in{mem, 0, nullptr, address, host.size()}, out{nullptr, address, mem, 0, host.size()};
+  const QdbFill fill{mem, 0, 16, 0x123456789, 8, 0};
+  then([&] { return c.t->copy(c.stream, &in, sizeof in, 1, &c.err); });
+  then([&] { return c.t->copy(c.stream, &out, sizeof out, 1, &c.err); });
+  then([&] { return c.t->fill(c.stream, &fill, sizeof fill, 1, &c.err); });
+  const QdbStr names[] = {str("t0"), str("t1")};
+  QdbEntry *e[2] = {};
+  for (int k = 0; k < 2; k++) then([&] { return c.t->module_entry(module, &names[k], &e[k], &c.err); });
+  for (int call = 0; call < 4; call++)
+    then([&] {
+      Launches l{c};
+      l.add(e[0], {0, 64, 64}, 0, 64);
+      l.add(e[1], {0, uint64_t(call), 0, 64}, 0, 64);
+      return l.run();
+    });
+  QdbStream *other = nullptr;
+  QdbEvent *event = nullptr;
+  const QdbStr name = str(QD_EXT_STREAMS_NAME);
+  const auto *x = static_cast<const QdExtStreams *>(c.t->extension(c.instance, &name, QD_EXT_STREAMS_VERSION));
+  then([&] { return c.t->stream_create(c.device, &other, &c.err); });
+  then([&] { return x->event_create(c.device, &event, &c.err); });
+  then([&] { return x->event_record(event, c.stream, &c.err); });
+  then([&] { return x->event_wait(event, other, &c.err); });
+  then([&] { return x->event_sync(event, &c.err); });
+  then([&] { return x->after_native(c.stream, 77, &c.err); });
+  then([&] { return x->before_native(c.stream, 77, &c.err); });
+  then([&] { return c.t->stream_sync(other, &c.err); });
+  then([&] { return c.t->device_sync(c.device, &c.err); });
+  if (x) x->event_destroy(event);
+  c.t->stream_destroy(other);
+  return status;
+}
+
+constexpr int most_calls = 400;
+
+const std::string &two_tasks() {
+  static const std::string made = [] {
     Cuda c;
     std::string artifact;
-    ASSERT_EQ(c.compile({scale}, {}, artifact), QDB_OK);
-    const uint64_t live = fake().live();
-    fake().fail("", n, n % 2 ? 2 : 700);
-    std::string native;
-    QdbModule *module = nullptr;
-    QdbMem *mem = nullptr;
-    QdbStatus status = c.finish(artifact, native);
-    if (status >= 0) status = c.load_native(native, module);
-    if (status >= 0) status = c.t->mem_alloc(c.device, 1 << 20, &mem, &c.err);
-    if (status >= 0) {
-      std::string host(1 << 20, 'x');
-      const QdbCopy in{mem, 0, nullptr, uint64_t(reinterpret_cast<uintptr_t>(host.data())), host.size()};
-      status = c.t->copy(c.stream, &in, sizeof in, 1, &c.err);
+    c.check(c.compile({scale, sum}, {}, artifact));
+    return artifact;
+  }();
+  return made;
+}
+
+// Whatever call fails first: an error, no crash, and no device memory left behind; what may be done without is.
+TEST(CudaPlugin, any_call_may_fail) {
+  int failed = 0, n = 0;
+  for (bool reached = true; reached && n < most_calls; n++) {
+    uint64_t live = 0;
+    {
+      const std::string &artifact = two_tasks();
+      Cuda c;
+      live = fake().live();
+      fake().fail("", n, n % 2 ? 2 : 700);
+      QdbMem *mem = nullptr;
+      const QdbStatus status = everything(c, artifact, mem);
+      reached = !fake().armed();
+      fake().reset();
+      c.t->mem_free(mem);
+      failed += status < 0;
+      EXPECT_TRUE(status >= 0 || !c.err.message.empty()) << "call " << n;
     }
-    QdbEntry *entry = nullptr;
-    const QdbStr name = str("t0");
-    if (status >= 0) status = c.t->module_entry(module, &name, &entry, &c.err);
-    if (status >= 0) {
-      Launches l{c};
-      l.add(entry, {0, 64, 64}, 0, 64);
-      status = l.run();
-    }
-    fake().reset();
-    c.t->mem_free(mem);
     EXPECT_EQ(fake().live(), live) << "call " << n;
-    if (status >= 0) continue;
-    EXPECT_FALSE(c.err.message.empty()) << "call " << n;
   }
+  EXPECT_LT(n, most_calls);
+  EXPECT_GT(failed, 50);
+}
+
+// A device that is lost answers nothing any more: still an error each time, and everything can be given back.
+TEST(CudaPlugin, a_device_may_be_lost_at_any_call) {
+  int lost = 0, n = 0;
+  for (QdbStatus status = -1; status < 0 && n < most_calls; n++) {
+    const std::string &artifact = two_tasks();
+    Cuda c;
+    fake().lose(n, 719);
+    QdbMem *mem = nullptr;
+    status = everything(c, artifact, mem);
+    lost += status < 0;
+    EXPECT_TRUE(status >= 0 || c.err.message.find("a kernel failed") != std::string::npos) << n << c.err.message;
+    c.t->mem_free(mem);
+    for (QdbModule *m : c.modules) c.t->module_unload(m);
+    c.modules.clear();
+    fake().reset();
+  }
+  EXPECT_LT(n, most_calls);
+  EXPECT_GT(lost, 50);
 }
 
 TEST(CudaTarget, levels_and_generations) {

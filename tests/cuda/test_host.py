@@ -176,7 +176,7 @@ def test_fields_and_ndarrays_export_their_memory(driver):
     for x in (a, v):
         assert x.__dlpack_device__() == (2, 0)
         assert "dltensor_versioned" in repr(x.__dlpack__(max_version=(1, 0), stream=1))
-        taken = _native.device_array_of(x.__dlpack__(stream=-1))
+        taken = _native.device_array_of(x.__dlpack__(stream=-1), 2, 0)
         kind = _native.array_kind(taken)[1]
         assert kind["source"] == "device" and kind["readonly"] and kind["contiguous"] == (x is a)
         assert kind["shape"] == ((2, 3) if x is a else (4, 3)) and kind["dtype"] is x.dtype
@@ -184,9 +184,11 @@ def test_fields_and_ndarrays_export_their_memory(driver):
     a.__dlpack__(stream=77)
     assert [line[0] for line in calls(driver, "cu") if "Event" in line[0]] == ["cuEventRecord", "cuStreamWaitEvent"]
     capsule = a.to_dlpack()
-    _native.device_array_of(capsule)
+    _native.device_array_of(capsule, 2, 0)
     with pytest.raises(ValueError, match="nobody has taken"):
-        _native.device_array_of(capsule)
+        _native.device_array_of(capsule, 2, 0)
+    with pytest.raises(BufferError, match=r"memory of DLPack device \(2, 0\), its exporter said \(2, 1\)"):
+        _native.device_array_of(a.to_dlpack(), 2, 1)
     with pytest.raises(ValueError, match="single scalar"):
         qd.field(qd.f32, ()).to_dlpack()
     with pytest.raises(BufferError, match="copy it afterwards"):
@@ -356,3 +358,43 @@ def test_memory_is_taken_beforehand(table):
     with pytest.raises(RuntimeError, match="no memory left(.|\n)*2048 MiB taken beforehand"):
         qd.init(arch=qd.cuda, enable_fallback=False, offline_cache=False, device_memory_GB=2.0)
     table.reset()
+
+
+COUNTED = """
+library.fake_driver.restype = ctypes.c_void_p
+fail = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int, ctypes.c_int)(ctypes.cast(library.fake_driver(), ctypes.POINTER(ctypes.c_void_p))[3])
+for failing, code in %s:
+    qd.reset()
+    qd.init(arch=qd.cuda, enable_fallback=False, log_level="debug", offline_cache_file_path=os.environ["CACHE"])
+    fail(failing, 0, code) if failing else None
+    add(qd.ndarray(qd.f32, 8))
+    counts = qd.lang.impl.get_runtime().context._counts()
+    print([counts[k] for k in ("compile_calls", "finish_calls", "load_calls")], flush=True)
+"""
+GOOD = (b"", 0)
+
+
+def counted(run_text, tmp_path, runs, version):
+    """Calls of compile, finish and load by runtimes of one process, one after the other; what was written."""
+    done = run_text(COUNTED % (runs,), CACHE=str(tmp_path / "cache"), QD_FAKE_VERSION=str(version))
+    assert done.returncode == 0, done.stderr
+    return [eval(line) for line in re.findall(r"^\[\d.*\]$", done.stdout, re.M)], done.stdout + done.stderr
+
+
+def test_refused_code_is_finished_again_once_with_a_line(run_text, tmp_path):
+    runs = [GOOD, GOOD, (b"cuModuleLoadData", 200), GOOD]
+    counts, said = counted(run_text, tmp_path, runs, 13000)
+    assert counts == [[1, 1, 1], [0, 0, 1], [0, 1, 2], [0, 0, 1]]
+    assert said.count("refused and is finished again") == 1
+
+
+def test_refused_text_is_compiled_again_once_with_a_line(run_text, tmp_path):
+    counted(run_text, tmp_path, [GOOD], 13000)
+    counts, said = counted(run_text, tmp_path, [(b"cuLinkAddData", 218), GOOD], 13010)
+    assert counts == [[1, 2, 1], [0, 0, 1]]
+    assert said.count("refused and is compiled again") == 1 and "assembler refuses this code" in said
+
+
+def test_a_driver_update_keeps_the_text(run_text, tmp_path):
+    counted(run_text, tmp_path, [GOOD], 13000)
+    assert counted(run_text, tmp_path, [GOOD, GOOD], 13010)[0] == [[0, 1, 1], [0, 0, 1]]

@@ -20,14 +20,15 @@ pack() {
     cp "$build"/plugins/libqd_{cuda,cuda_codegen,cpu,reference}.so "$to/quadrants/plugins/" &&
     cp -rL "$root"/python/quadrants/. "$to/quadrants/" &&
     cp "$python"/python/quadrants/_native*.so "$to/quadrants/" || exit 1
-  [ ! -e "$python/plugins/qd_probe" ] || cp "$python/plugins/qd_probe" "$to/quadrants/plugins/"
+  for more in qd_probe libqd_null.so; do  # what some tests want besides
+    [ ! -e "$build/plugins/$more" ] || cp "$build/plugins/$more" "$to/quadrants/plugins/"
+  done
   mkdir "$to/lib"  # what that machine need not have; the C and C++ libraries are its own
   ldd "$to"/quadrants/_native*.so | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl)\.so/ {print $3}' | xargs -r cp -L -t "$to/lib"
   find "$to" -name __pycache__ -prune -exec rm -rf {} +
   strip "$to"/ir_files "$to"/qd_conformance "$to"/quadrants/plugins/* "$to"/quadrants/_native*.so
   if [ -n "${QD_SANITIZER_WHEEL:-}" ]; then
-    mkdir "$to/sanitizer" || exit 1
-    unzip -qjo "$QD_SANITIZER_WHEEL" '*/bin/compute-sanitizer' '*/lib/*.so' -d "$to/sanitizer" && chmod +x "$to/sanitizer/compute-sanitizer" || exit 1
+    cp "$QD_SANITIZER_WHEEL" "$to/sanitizer.whl" || exit 1  # packed: 14 MB instead of 40
   fi
   du -sh "$to"
 }
@@ -42,8 +43,8 @@ part() {  # part NAME COMMAND...
 # A process a file, so that a lost device takes one file's tests with it.
 python_suite() {
   cd "$root" || return 1
-  find tests/python -name "${QD_TEST_FILES:-test_*.py}" | sort | xargs -P "${QD_TEST_JOBS:-8}" -I{} bash -c \
-    'python3 -m pytest "$1" --arch cuda -q -p no:cacheprovider --timeout 120 --tb=short > "$2.${1//\//.}" 2>&1' _ {} "$1"
+  find tests/python tests/device -name "${QD_TEST_FILES:-test_*.py}" | sort | xargs -P "${QD_TEST_JOBS:-8}" -I{} bash -c \
+    'arch=; case $1 in tests/python/*) arch="--arch cuda";; esac; python3 -m pytest "$1" $arch -q -p no:cacheprovider --timeout 120 --tb=short > "$2.${1//\//.}" 2>&1' _ {} "$1"
   cat "$1".tests.* > "$1" && rm -f "$1".tests.*
   grep -E '^(FAILED|ERROR) ' "$1" | cut -c 1-200
   python3 - "$1" <<'END'
@@ -61,7 +62,10 @@ END
 # Under compute-sanitizer: the machine's own, or the one that travelled.
 sanitize() {  # sanitize TOOL LOG
   local tool
-  tool=$(command -v compute-sanitizer || ls "$at/sanitizer/compute-sanitizer" 2>/dev/null) || { echo "no compute-sanitizer"; return 1; }
+  if [ -e "$at/sanitizer.whl" ] && [ ! -d "$unpacked/sanitizer" ]; then
+    python3 -m zipfile -e "$at/sanitizer.whl" "$unpacked/sanitizer" && find "$unpacked/sanitizer" -name compute-sanitizer -exec chmod +x {} +
+  fi
+  tool=$(command -v compute-sanitizer || find "$unpacked/sanitizer" -path '*bin/compute-sanitizer' 2>/dev/null | grep .) || { echo "no compute-sanitizer"; return 1; }
   timeout 540 "$tool" --tool "$1" --error-exitcode 9 --print-limit 20 "$at/qd_conformance" --plugin "$plugins/libqd_cuda.so" \
     --reference "$plugins/libqd_reference.so" --option fast_math=1 > "$2" 2>&1
   local code=$?
@@ -70,8 +74,8 @@ sanitize() {  # sanitize TOOL LOG
 }
 
 run() {
-  local at plugins log
-  at=$(cd "$1" && pwd) && plugins=$at/quadrants/plugins && log=${OUT:-$(mktemp -d)}
+  local at plugins log unpacked
+  at=$(cd "$1" && pwd) && plugins=$at/quadrants/plugins && log=${OUT:-$(mktemp -d)} unpacked=$(mktemp -d)
   shift
   export PYTHONPATH=$at PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$at/lib:${LD_LIBRARY_PATH:-}
   for what in "$@"; do

@@ -48,7 +48,7 @@ class OldExporter(Exporter):
 
 class ElsewhereExporter(Exporter):
     def __dlpack_device__(self):
-        return (2, 0)
+        return (10, 0)
 
 
 class Interface:

@@ -57,6 +57,8 @@ def test_arrays_of_jax_are_not_written(arch):
 @pytest.mark.parametrize("make", [lambda: qd.ndarray(qd.f32, (2, 3)), lambda: qd.field(qd.f32, (2, 3))], ids=["ndarray", "field"])
 def test_memory_of_ours(arch, make):
     ours = make()
+    if ours.__dlpack_device__() != (1, 0):
+        pytest.skip("JAX runs on the CPU here")
     ours.from_numpy(np.arange(6, dtype=np.float32).reshape(2, 3))
     seen = jax.numpy.from_dlpack(ours)
     assert seen.shape == (2, 3) and float(seen.sum()) == 15.0

@@ -45,7 +45,9 @@ def test_kernels_refuse_arrays_of_an_earlier_runtime(arch, init):
 
 def test_views_outlive_the_runtime(arch, init):
     v, a = qd.Vector.field(2, qd.i32, 3), qd.ndarray(qd.i64, (64, 64))
-    views = [v.to_numpy(copy=None), v[1], a.to_numpy(copy=None)]
+    views = [v.to_numpy(copy=None), a.to_numpy(copy=None)]
+    if arch != "cuda":  # there, an element asks the device
+        views.append(v[1])
     v[1] = [5, 6]
     a.fill(7)
     expected = [np.array(view) for view in views]

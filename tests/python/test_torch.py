@@ -173,7 +173,7 @@ def test_zero_copy(arch, make, dtype):
     for copy in (None, False):
         view = ours.to_torch(copy=copy)
         view[1, 2] = 1
-        assert torch.equal(ours.to_torch(), view) and ours.to_numpy()[1, 2] == 1
+        assert torch.equal(ours.to_torch(), view.cpu()) and ours.to_numpy()[1, 2] == 1
         view[1, 2] = 0
     assert tuple(view.shape) == (2, 3)
     capsule = torch.from_dlpack(ours.to_dlpack())
@@ -259,6 +259,8 @@ def test_the_package_does_not_import_torch():
 
 
 def test_numpy_shares_with_torch(arch):
+    if arch == "cuda":
+        pytest.skip("memory is not mapped for the host")
     ours = qd.ndarray(qd.f32, 4)
     view = ours.to_numpy(copy=None)
     t = torch.from_numpy(view)

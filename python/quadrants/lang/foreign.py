@@ -119,7 +119,7 @@ def _of_device_capsule(value: Any) -> _Found:
         capsule = value.__dlpack__(stream=stream, max_version=(1, 0))
     except TypeError:  # before DLPack 1.0
         capsule = value.__dlpack__(stream=stream)
-    return _native.device_array_of(capsule), context.sync
+    return _native.device_array_of(capsule, *host.dlpack_device()), context.sync
 
 
 def adopt(value: Any, where: str) -> _Found | None:
@@ -132,9 +132,9 @@ def adopt(value: Any, where: str) -> _Found | None:
         return _of_torch(value, where)
     kind = type(value)
     if hasattr(kind, "__cuda_array_interface__") and _on_device(2, 0):
-        found = value.__cuda_array_interface__
-        if found.get("version", 0) >= 3 or not hasattr(kind, "__dlpack__"):
-            return _of_cuda_interface(value, found)
+        described = getattr(value, "__cuda_array_interface__", None)  # JAX's is there for memory of a GPU only
+        if described is not None and (described.get("version", 0) >= 3 or not hasattr(kind, "__dlpack__")):
+            return _of_cuda_interface(value, described)
     if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
         return _of_dlpack(value, where)
     if hasattr(value, "__array_interface__") and not isinstance(
