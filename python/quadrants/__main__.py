@@ -33,8 +33,8 @@ def backends() -> int:
             )
         )
     widths = [max(len(row[k]) for row in rows) for k in range(len(heading))]
-    for row in rows:
-        print("  ".join(map(str.ljust, row, widths)).rstrip())
+    for line in rows:
+        print("  ".join(map(str.ljust, line, widths)).rstrip())
     for row in survey:
         if not row["usable"]:
             print(f"\n{row['arch']}: {row['step']}: {row['reason']}\n  {row['path']}\n  remedy: {row['remedy']}")

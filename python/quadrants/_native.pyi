@@ -20,6 +20,18 @@ class DataType:
     max: int | float
     def __call__(self, x: Any) -> Any: ...       # outside kernels: QuadrantsSyntaxError
     def to_string(self) -> str: ...
+f16: DataType
+f32: DataType
+f64: DataType
+i8: DataType
+i16: DataType
+i32: DataType
+i64: DataType
+u1: DataType
+u8: DataType
+u16: DataType
+u32: DataType
+u64: DataType
 def promote(a: DataType, b: DataType) -> DataType: ...   # language.md 2.5
 
 # -------------------------------------------------------------------------------------------------------- builder
@@ -179,8 +191,10 @@ def dlpack(buffer: Buffer, offset: int, dtype: DataType, shape: tuple[int, ...],
 class NdarrayBase:
     """Raw C base of Ndarray classes: data address, dtype, shape, element shape and the kind id that calls compare."""
     def __init__(self, buffer: Buffer, dtype: DataType, shape: tuple[int, ...], element_shape: tuple[int, ...], has_grad: bool): ...
-    shape: tuple[int, ...]
+    dtype: DataType
     _buffer: Buffer | None
+    @property
+    def shape(self) -> Any: ...
     _kind: int                                               # what array_kind gives; 0 once released
     def _lay_out(self, code: int) -> None: ...              # 24 bits of the kind id: an order of the axes
     def _release(self) -> None: ...                          # at reset: lets go of the memory, no call accepts it any more
@@ -206,6 +220,10 @@ class KernelObject:
     """
     def __init__(self, primal: Any, specialise: Callable[[tuple, dict], int | tuple[int | None, Any]], n_params: int, names: tuple[str, ...]): ...
     _primal: Any
+    __name__: str
+    __qualname__: str
+    grad: Any
+    resume: Any
     def add(self, executable: Executable, args: list[tuple], words: list[tuple], guards: Guards,
             result: Callable[[bytes], Any] | None, on_report: Callable[[Executable], None]) -> int: ...
     def clear(self) -> None: ...                             # at reset

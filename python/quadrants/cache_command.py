@@ -162,7 +162,9 @@ def _wanted(root: str, patterns: list[str]) -> list[dict[str, Any]]:
     if not patterns:
         return entries
     plans = _Plans(root, entries)
-    paths, tasks, keys = set(), set(), set()
+    paths: set[str] = set()
+    tasks: set[Any] = set()
+    keys: set[Any] = set()
     for entry, meta, plan in plans.found:
         if any(fnmatch.fnmatch(meta["kernel"], p) for p in patterns):
             paths.add(entry["path"])

@@ -48,7 +48,7 @@ class CacheReport:
         return self.total["tasks"] > 0 and self.total["compiled"] == 0
 
     def __str__(self) -> str:
-        lines = [_HEADINGS]
+        lines: list[tuple[str, ...]] = [_HEADINGS]
         lines += [(row["kernel"], *(_shown(row[column]) for column in COLUMNS)) for row in self.rows]
         lines.append(("total", *(_shown(self.total[column]) for column in COLUMNS)))
         widths = [max(len(line[k]) for line in lines) for k in range(len(_HEADINGS))]

@@ -18,7 +18,7 @@ NAMES = {
     "quadrants._funcs": "eig make_spd polar_decompose randn solve svd sym_eig",
     "quadrants.lang.util": "to_numpy_type to_pytorch_type to_quadrants_type cook_dtype",
     "quadrants.lang.impl": "current_cfg get_max_shared_memory_bytes get_runtime",
-    "quadrants.lang.misc": "is_arch_supported is_extension_supported get_host_arch_list adaptive_arch_select loop_unique "
+    "quadrants.lang.misc": "is_arch_supported is_extension_supported get_host_arch_list adaptive_arch_select loop_unique prepare_sandbox timeline_clear timeline_save "
     "check_require_version",
     "quadrants.lang.exception": "QuadrantsIndexError QuadrantsSyntaxError",
     "quadrants.lang._fast_caching": "FIELD_METADATA_CACHE_VALUE",

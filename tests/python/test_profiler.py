@@ -1,5 +1,6 @@
 """`qd.init(kernel_profiler=True)` and `qd.profiler`: counts, times, tables, and what happens with it off."""
 
+import json
 import time
 
 import numpy as np
@@ -112,6 +113,26 @@ def test_bad_mode_and_toolkits(init):
         quick(np.ones(4, np.float32))
     with pytest.raises(qd.QuadrantsSyntaxError, match="not supported yet"):
         qd.profiler.get_predefined_cupti_metrics("global_access")
+
+
+def test_timeline(init, tmp_path):
+    init(kernel_profiler=True)
+    for _ in range(3):
+        quick(np.ones(4, np.float32))
+    qd.lang.misc.timeline_save(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())
+    assert [e["name"] for e in events] == ["quick"] * 3 and all(e["dur"] >= 0 for e in events)
+    assert events[0]["ts"] <= events[1]["ts"] <= events[2]["ts"]
+    qd.lang.misc.timeline_clear()
+    qd.lang.misc.timeline_save(str(tmp_path / "trace.json"))
+    assert json.loads((tmp_path / "trace.json").read_text()) == []
+
+
+def test_sandbox(run_script):
+    import os
+
+    done = run_script("folder = qd.lang.misc.prepare_sandbox(); import os; assert os.path.isdir(folder); print(folder)")
+    assert not os.path.exists(done.stdout.splitlines()[-1])
 
 
 def test_memory_and_compiles(init, capsys):

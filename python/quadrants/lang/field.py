@@ -192,7 +192,8 @@ class Field:
         return self._exported(dtype, copy)
 
     def from_numpy(self, arr: np.ndarray) -> None:
-        """Sets every element from an array of the field's shape; elements are cast. ValueError for another shape."""
+        """Sets every element from a NumPy array of the field's shape; elements are cast. ValueError for another shape,
+        TypeError for anything but an array."""
         if not isinstance(arr, np.ndarray):
             raise TypeError(f"{np.ndarray} expected, but {type(arr)} provided")
         elements = self._live()
@@ -221,7 +222,8 @@ class Field:
         return host.dlpack_device()
 
     def copy_from(self, other: "Field") -> None:
-        """Copies the elements of a field of the same shape; they are cast."""
+        """Copies the elements of a field of the same shape; they are cast. TypeError for anything but a field, ValueError
+        for another shape."""
         if not isinstance(other, Field):
             raise TypeError("Cannot copy from a non-field object")
         if self.shape != other.shape or self.element_shape != other.element_shape:
@@ -267,7 +269,7 @@ class MatrixField(Field):
         self[key]._assign(..., value)
 
     def get_scalar_field(self, *indices: int) -> ScalarField:
-        """The field of one component; it shares the memory of this one."""
+        """The field of one component; it shares the memory of this one. IndexError for a component that isn't there."""
         index = tuple(map(operator.index, indices))
         if len(index) != len(self.element_shape) or not all(0 <= a < n for a, n in zip(index, self.element_shape)):
             raise IndexError(f"{self!r} has no component {index}")
@@ -283,7 +285,8 @@ class MatrixField(Field):
         return part
 
     def fill(self, val: Any) -> None:
-        """Sets every element to one number, or every component to that of a vector or matrix."""
+        """Sets every element to one number, or every component to that of a vector or matrix; AssertionError for another
+        shape of it."""
         if not hasattr(val, "__len__"):
             super().fill(val)
             return
@@ -381,7 +384,7 @@ def field(
     QuadrantsSyntaxError.
     """
     if isinstance(dtype, MatrixType):
-        return create_matrix_field(dtype.dtype, dtype.get_shape(), shape, order, name, offset, needs_grad, needs_dual)
+        return create_matrix_field(dtype.dtype, dtype.whole_shape(), shape, order, name, offset, needs_grad, needs_dual)
     if isinstance(dtype, StructType):
         if order is not None:
             raise QuadrantsSyntaxError("a field of structs takes no order")

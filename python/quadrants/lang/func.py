@@ -67,7 +67,8 @@ def pyfunc(fn):
 
 def real_func(fn):
     """A device function that is called instead of inlined: it may be recursive, return from inside run-time control
-    flow, and take references (`qd.ref(T)`). Its parameters must be annotated, and its result if it has one."""
+    flow, and take references (`qd.ref(T)`). Its parameters must be annotated, and its result if it has one:
+    QuadrantsSyntaxError."""
     made = Func(fn, real=True)
     outer = fn.__qualname__.rpartition(".")[0]
     in_class = bool(outer) and not outer.endswith("<locals>")

@@ -50,8 +50,8 @@ class _Piece(Kernel):
 class _Loop:
     """A `do_while`: the path to its condition, and what runs in it."""
 
-    def __init__(self, path: list[str], steps: list[Any]) -> None:
-        self.path, self.steps = path, steps
+    def __init__(self, path: list[str], steps: list[Any], node: ast.While) -> None:
+        self.path, self.steps, self.node = path, steps, node
 
 
 def _resolved(fn: Any, node: ast.expr) -> Any:
@@ -147,20 +147,20 @@ class GraphKernel(Kernel):
 
         for node in body:
             path = self._condition_path(node) if isinstance(node, ast.While) else None
-            if path is None:
+            if path is None or not isinstance(node, ast.While):
                 group.append(node)
                 continue
             close()
             if node.orelse:
                 raise self._refused(node, "'else' clause for 'while' not supported in Quadrants kernels")
-            steps.append(_Loop(path, self._split(node.body, list(before))))
-            steps[-1].node = node
+            steps.append(_Loop(path, self._split(node.body, list(before)), node))
         close()
         return steps
 
     def _needed(self, group: list[ast.stmt], before: list[ast.stmt]) -> list[ast.stmt]:
         """The earlier assignments that a piece has to make again."""
-        wanted, out = _names(group, ast.Load), []
+        wanted = _names(group, ast.Load)
+        out: list[ast.stmt] = []
         for node in reversed(before):
             targets = {n for n in _names([node], ast.Store) if n in wanted}
             if not targets:

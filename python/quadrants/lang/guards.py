@@ -44,7 +44,7 @@ class _ById:
     def __eq__(self, other):
         return type(other) is _ById and self.x is other.x
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 def freeze(x):

@@ -70,7 +70,7 @@ class Elements:
         self.buffer, self.dtype, self.shape, self.strides, self.base = buffer, dtype, shape, strides, base
         self.shared = False
         try:
-            self.array = self._over(memoryview(buffer))
+            self.array: Any = self._over(memoryview(buffer))
         except (TypeError, ValueError, BufferError):
             self.array = None  # the buffer is not mapped for the host
 
@@ -242,7 +242,7 @@ def dlpack(
 ) -> Any:
     """A DLPack capsule over the memory of a field or ndarray, as `__dlpack__` gives it. ValueError where there can't be
     one, BufferError for a copy or another device."""
-    options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     if elements.array is not None:
         given = {name: value for name, value in options.items() if value is not None}
         return exported(elements, None, False, what).__dlpack__(stream=stream, **given)

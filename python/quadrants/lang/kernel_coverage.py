@@ -86,7 +86,8 @@ class Probes:
     """The probes of one walk."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self.recorder, self.ids = recorder, {}
+        self.recorder = recorder
+        self.ids: dict[Hit, int] = {}
         self.param: Any = None
         self.word = 0
         self.broke: list[Any] = []  # per open loop: the variable that says it was left by `break`

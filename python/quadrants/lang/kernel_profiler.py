@@ -4,6 +4,7 @@ The records belong to a runtime and go with it. With the profiler on every call 
 call, outside of what is timed, but for the result's decoding); with it off nothing is added to a call.
 """
 
+import json
 import time
 from collections import deque
 from typing import Any
@@ -111,3 +112,19 @@ def trace_table() -> str:
     lines = ["=" * 41, title, "=" * 41, "[  start.time | kernel.time ] Kernel name", "-" * 41]
     lines += [f"[{start:9.3f} ms |{ms:9.3f} ms ] {name}" for name, start, ms in seen.trace]
     return "\n".join([*lines, "-" * 41, f"Number of records:  {len(seen.trace)}", "=" * 41])
+
+
+def timeline_clear() -> None:
+    """Forgets the launches that `timeline_save` would write."""
+    records().clear()
+
+
+def timeline_save(fn: str) -> None:
+    """Writes the launches that `qd.init(kernel_profiler=True)` has timed (the last 100,000) to the file `fn`, as a trace
+    that chrome://tracing and Perfetto read; an empty one without the option."""
+    events = [
+        {"name": name, "ph": "X", "ts": start * 1e3, "dur": ms * 1e3, "pid": 0, "tid": 0, "cat": "launch"}
+        for name, start, ms in records().trace
+    ]
+    with open(fn, "w") as file:
+        json.dump(events, file)

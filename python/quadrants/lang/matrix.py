@@ -271,7 +271,7 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
         return _plain(np.dot(mine, theirs))
 
     def cross(self, other: "Matrix") -> Any:
-        """Cross product: a vector for three entries, a number for two."""
+        """Cross product: a vector for three entries, a number for two. QuadrantsCompilationError for other vectors."""
         a, b = _vectors(self, other, "cross")
         if len(a) == 2:
             return _plain(a[0] * b[1] - a[1] * b[0])
@@ -280,7 +280,7 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
         return _make(a[[1, 2, 0]] * b[[2, 0, 1]] - a[[2, 0, 1]] * b[[1, 2, 0]])
 
     def outer_product(self, other: "Matrix") -> "Matrix":
-        """The matrix of all products of two vectors."""
+        """The n x m matrix of all products of two vectors of n and m entries. QuadrantsCompilationError for matrices."""
         if self._a.ndim != 1 or other._a.ndim != 1:
             raise QuadrantsCompilationError("outer_product takes two vectors")
         return _make(np.outer(_wide(self._a), _wide(other._a)))
@@ -372,7 +372,7 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
 
     @staticmethod
     def unit(n: int, i: int, dt: Any = None) -> "Matrix":
-        """The vector of n entries whose entry i is 1, of type `dt` (default_ip)."""
+        """The vector of n entries whose entry i is 1, of type `dt` (default_ip). ValueError for an entry that isn't there."""
         if not 0 <= i < n:
             raise ValueError(f"unit({n}, {i}): expected 0 <= i < n")
         return _typed(np.arange(n) == i, int if dt is None else dt)

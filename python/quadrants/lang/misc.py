@@ -208,6 +208,31 @@ def is_arch_supported(arch: Any) -> bool:
     return any(row["usable"] and row["arch"] == name for row in survey)
 
 
+def timeline_clear() -> None:
+    """Forgets the launches that `timeline_save` would write."""
+    from quadrants.lang import kernel_profiler
+
+    kernel_profiler.timeline_clear()
+
+
+def timeline_save(fn: str) -> None:
+    """Writes the launches that `qd.init(kernel_profiler=True)` has timed to a file, as a Chrome trace in JSON."""
+    from quadrants.lang import kernel_profiler
+
+    kernel_profiler.timeline_save(fn)
+
+
+def prepare_sandbox() -> str:
+    """Path of a new folder that is removed when the process ends."""
+    import tempfile
+    from atexit import register
+    from shutil import rmtree
+
+    folder = tempfile.mkdtemp(prefix="quadrants-")
+    register(rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def get_host_arch_list() -> list[Arch]:
     """The archs that are this machine's CPU."""
     return [cpu]

@@ -100,7 +100,8 @@ class Ndarray(_native.NdarrayBase):
         return index
 
     def fill(self, val: Any) -> None:
-        """Sets every element to a number, or every component to that of a vector or matrix."""
+        """Sets every element to a number, or every component to that of a vector or matrix; AssertionError for another
+        shape of it."""
         if not hasattr(val, "__len__"):
             self._live().fill(val)
             return
@@ -251,7 +252,7 @@ def _element_type(dtype: Any, element_shape: tuple[int, ...]) -> Any:
         return dtype
     from quadrants.types.compound import matrix, vector
 
-    return vector(element_shape[0], dtype) if len(element_shape) == 1 else matrix(*element_shape, dtype)
+    return vector(element_shape[0], dtype) if len(element_shape) == 1 else matrix(element_shape[0], element_shape[1], dtype)
 
 
 def _make(dtype: Any, shape: Any, element_shape: tuple[int, ...], needs_grad: bool) -> Ndarray:
@@ -288,5 +289,5 @@ def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
     `shape` has lengths from 1 to 2^31-1, or is () for a single element. Needs `init`.
     """
     if isinstance(dtype, MatrixType):
-        return create_ndarray(dtype.dtype, shape, dtype.get_shape(), needs_grad)
+        return create_ndarray(dtype.dtype, shape, dtype.whole_shape(), needs_grad)
     return create_ndarray(dtype, shape, (), needs_grad)

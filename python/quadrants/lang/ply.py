@@ -179,7 +179,8 @@ def _numbered(path: str, series_num: int) -> str:
 
 
 def write_vtk(scalar_field: Any, filename: str) -> None:
-    """Writes a 2-D or 3-D scalar field as `filename.vtr`, for ParaView. Needs the package pyevtk (ImportError)."""
+    """Writes a 2-D or 3-D scalar field as `filename.vtr`, for ParaView; ValueError for other dimensions.
+    Needs the package pyevtk (ImportError)."""
     try:
         from pyevtk.hl import gridToVTK
     except ImportError:

@@ -54,7 +54,8 @@ class SNode:
         self._field: Any = None  # of a place node
 
     def dense(self, axes: Any, dimensions: Any) -> "SNode":
-        """A dense node below this one: `dimensions` is one length for all axes, or one each."""
+        """A dense node below this one: `dimensions` is one length for all axes, or one each. QuadrantsRuntimeError for a
+        length below 1, an axis given twice, or a builder that is finalized."""
         self._builder._check_open()
         numbers = [axis.number for axis in (axes if isinstance(axes, (list, tuple)) else [axes])]
         dims = positive_shape(dimensions)
@@ -88,7 +89,8 @@ class SNode:
         raise _unsupported("QuantArray")
 
     def place(self, *fields: Any, offset: Any = None) -> "SNode":
-        """Gives fields (or lists of them) the shape of this node, and memory; `offset` is the first element's index."""
+        """Gives fields (or lists of them) the shape of this node, and memory; `offset` is the first element's index.
+        ValueError for anything but fields, RuntimeError for one that has been placed."""
         self._builder._check_open()
         for field in fields:
             if isinstance(field, (list, tuple)):

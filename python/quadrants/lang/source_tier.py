@@ -95,6 +95,13 @@ class Found:
     """A kernel from the tier: what KernelObject.add takes."""
 
     __slots__ = ("args", "executable", "guards", "plan", "result", "sites", "words")
+    args: list[Any]
+    executable: Any
+    guards: Any
+    plan: bytes
+    result: Any
+    sites: list[Any]
+    words: list[Any]
 
 
 def read_again(kernel: Any, values: Any, steps: Any) -> Recorder | None:

@@ -217,7 +217,7 @@ class StructField(Field):
         twins = {name: getattr(one, which) for name, one in self._members.items()}
         if not twins or any(one is None for one in twins.values()):
             return None
-        return StructField(twins, {}, self._layout, f"{self._name}.{which}")
+        return StructField(twins, {}, self._layout or Layout.AOS, f"{self._name}.{which}")
 
     @property
     def _first(self) -> Field:
@@ -341,7 +341,7 @@ def _member_field(kind: Any, name: str, needs_grad: bool, needs_dual: bool, layo
     if isinstance(kind, StructType):
         return create_struct_field(kind.members, kind.methods, None, name, None, needs_grad, needs_dual, layout)
     if isinstance(kind, MatrixType):
-        return create_matrix_field(kind.dtype, kind.get_shape(), None, None, name, None, needs_grad, needs_dual, layout)
+        return create_matrix_field(kind.dtype, kind.whole_shape(), None, None, name, None, needs_grad, needs_dual, layout)
     return field(kind, None, None, name, None, needs_grad, needs_dual)
 
 

@@ -36,7 +36,7 @@ class Tensor:
     def __init__(self, impl: Any) -> None:
         if not isinstance(impl, (Ndarray, Field)):
             raise TypeError(f"Tensor(impl) requires an Ndarray or Field; got {type(impl).__name__}")
-        self._impl = impl
+        self._impl: Any = impl
         self._layout: tuple[int, ...] | None = getattr(impl, "_tensor_layout", None)
         self._grad: Tensor | None = None
 
@@ -252,7 +252,7 @@ def tensor(
     needs_grad: bool = False,
     **kwargs: Any,
 ) -> Tensor:
-    """A tensor of scalars, or of vectors or matrices when `dtype` is such a type; zeroed.
+    """A tensor of scalars, or of vectors or matrices when `dtype` is such a type; zeroed. Needs `init`.
 
     `layout` is a permutation of the axes, outermost first. ValueError for anything else there; TypeError for a layout
     of vectors or matrices and for other keywords.
@@ -264,7 +264,7 @@ def tensor(
                 "layout= is not supported with compound dtypes (vector/matrix). "
                 "Use qd.Vector.tensor(...) or qd.Matrix.tensor(...) without layout= instead."
             )
-        return _create(dtype.dtype, dtype.get_shape(), shape, backend, None, needs_grad)
+        return _create(dtype.dtype, dtype.whole_shape(), shape, backend, None, needs_grad)
     return _create(dtype, (), shape, backend, layout, needs_grad)
 
 

@@ -59,13 +59,13 @@ def log2(x):
 
 @func
 def degrees(x):
-    """An angle in degrees."""
+    """An angle, given in radians, in degrees."""
     return x * (180.0 / pi)
 
 
 @func
 def radians(x):
-    """Degrees as an angle."""
+    """An angle, given in degrees, in radians."""
     return x * (pi / 180.0)
 
 

@@ -8,7 +8,7 @@ from quadrants.types.annotations import template
 
 @func
 def vdir(ang):
-    """The unit vector at an angle."""
+    """The unit vector at an angle in radians."""
     return Vector([cos(ang), sin(ang)])
 
 
@@ -20,7 +20,7 @@ def eye(n: template()):
 
 @func
 def rotation2d(ang):
-    """2x2 rotation."""
+    """2x2 rotation by an angle in radians."""
     return Matrix([[cos(ang), -sin(ang)], [sin(ang), cos(ang)]])
 
 
@@ -38,7 +38,7 @@ def scale(sx, sy, sz):
 
 @func
 def rot_by_axis(axis, ang):
-    """4x4 rotation about an axis of any length."""
+    """4x4 rotation by an angle in radians about an axis of any length."""
     u = axis / axis.norm()
     c = cos(ang)
     s = sin(ang)
@@ -55,7 +55,7 @@ def rot_by_axis(axis, ang):
 
 @func
 def rot_yaw_pitch_roll(yaw, pitch, roll):
-    """4x4 rotation: about z by roll, x by pitch, y by yaw."""
+    """4x4 rotation by angles in radians: about z by roll, x by pitch, y by yaw."""
     about_z = rot_by_axis(Vector([0.0, 0.0, 1.0]), roll)
     about_x = rot_by_axis(Vector([1.0, 0.0, 0.0]), pitch)
     about_y = rot_by_axis(Vector([0.0, 1.0, 0.0]), yaw)
@@ -64,5 +64,5 @@ def rot_yaw_pitch_roll(yaw, pitch, roll):
 
 @func
 def rotation3d(ang_x, ang_y, ang_z):
-    """4x4 rotation by three angles, in the order that the older system takes them."""
+    """4x4 rotation by three angles in radians, in the order that the older system takes them."""
     return rot_yaw_pitch_roll(ang_z, ang_x, ang_y)

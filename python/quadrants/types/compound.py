@@ -44,6 +44,13 @@ class MatrixType:
         """(n, m), or (n,) for a vector."""
         return (self.n,) if self.ndim == 1 else (self.n, self.m)
 
+    def whole_shape(self) -> tuple[int, ...]:
+        """The shape of an element that can be made. ValueError for a type without a size or an element type."""
+        n, m = self.n, 1 if self.ndim == 1 else self.m
+        if n is None or m is None or self.dtype is None:
+            raise ValueError(f"{self} needs a size and an element type: it can only annotate what is given by a value")
+        return (n,) if self.ndim == 1 else (n, m)
+
     def _key(self) -> tuple[Any, ...]:
         return (self.ndim, self.n, self.m, getattr(self.dtype, "id", self.dtype))
 
@@ -75,17 +82,19 @@ class MatrixType:
         """A field of this element type; keywords as for `qd.Matrix.field`."""
         from quadrants.lang.matrix import Matrix, Vector
 
+        shape = self.whole_shape()
         if self.ndim == 1:
-            return Vector.field(self.n, dtype=self.dtype, **kwargs)
-        return Matrix.field(self.n, self.m, dtype=self.dtype, **kwargs)
+            return Vector.field(shape[0], dtype=self.dtype, **kwargs)
+        return Matrix.field(shape[0], shape[1], dtype=self.dtype, **kwargs)
 
     def ndarray(self, **kwargs: Any) -> Any:
         """An ndarray of this element type; keywords as for `qd.Matrix.ndarray`."""
         from quadrants.lang.matrix import Matrix, Vector
 
+        shape = self.whole_shape()
         if self.ndim == 1:
-            return Vector.ndarray(self.n, dtype=self.dtype, **kwargs)
-        return Matrix.ndarray(self.n, self.m, dtype=self.dtype, **kwargs)
+            return Vector.ndarray(shape[0], dtype=self.dtype, **kwargs)
+        return Matrix.ndarray(shape[0], shape[1], dtype=self.dtype, **kwargs)
 
     def to_string(self) -> str:
         """How the type is written."""

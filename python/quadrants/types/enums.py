@@ -20,7 +20,8 @@ _CAPABILITIES += " has_non_semantic_info has_no_integer_wrap_decoration"
 
 def __getattr__(name: str) -> Any:
     if name == "Format":
-        value = Enum(name, _CHANNELS.split(), start=0)
+        make: Any = Enum
+        value: Any = make(name, _CHANNELS.split(), start=0)
         value.__doc__ = (
             "Formats of textures: channels, bits a channel, and kind (u, i, f; unsigned normalised without)."
         )

@@ -24,6 +24,8 @@ class StructType:
     Members are scalar, vector, matrix or struct types; ValueError for anything else.
     """
 
+    __name__: str  # of a class that qd.dataclass made
+
     def __init__(self, **members: Any) -> None:
         self.methods: dict[str, Callable[..., Any]] = dict(members.pop("__struct_methods", {}))
         self._members = {name: _member_type(kind) for name, kind in members.items()}
@@ -85,7 +87,7 @@ class StructType:
                 if not isinstance(one, Matrix) or one.get_shape() != kind.get_shape():
                     return False
             elif isinstance(kind, StructType):
-                if not isinstance(one, kind):
+                if not kind.__instancecheck__(one):
                     return False
             elif isinstance(one, (Matrix, Struct)):
                 return False
@@ -157,7 +159,7 @@ def _resolved(cls: type, kind: Any) -> Any:
     import sys
 
     space = dict(vars(sys.modules[cls.__module__])) if cls.__module__ in sys.modules else {}
-    frame = sys._getframe(2)
+    frame: Any = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
     return eval(kind, {**space, **(frame.f_globals if frame else {}), **(frame.f_locals if frame else {})})

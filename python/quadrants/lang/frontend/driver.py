@@ -62,6 +62,7 @@ class Walk:
     """Result of a walk: what KernelObject.add takes."""
 
     __slots__ = ("args", "builder", "guards", "recorder", "result", "sites", "words")
+    builder: _native.Builder
 
 
 def walk(kernel, values, runtime) -> Walk:
