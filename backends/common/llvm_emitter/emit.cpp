@@ -239,6 +239,7 @@ TaskInfo emit_task(llvm::Module &module, const view::View &unit, llvm::StringRef
   out.cost = analysis.cost();
   out.ordered = ordered;
   out.batch = analysis.batch();
+  out.unrolled = e.unrolled;
   out.joined_adds = analysis.any_joined();
   for (const auto &s : analysis.slots()) out.partials.push_back(s.what);
   return out;

@@ -47,6 +47,7 @@ struct Emit {
   // Of the function being written.
   const view::Function *fn = nullptr;
   bool in_entry = false;  // it is the unit's entry
+  bool unrolled = false;  // some loop of the unit
   llvm::Function *f = nullptr;
   llvm::Value *args = nullptr;
   llvm::Value *iteration = nullptr;           // i64; null outside of a parallel body

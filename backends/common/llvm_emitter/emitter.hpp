@@ -66,6 +66,7 @@ struct TaskInfo {
   bool serial = true;
   uint32_t cost = 1;  // of one position, in 1/64 ns on a current CPU core; a guess by counting
   std::vector<Partial> partials;
+  bool unrolled = false;     // on a grid: some inner loop has several rounds under way
   bool joined_adds = false;  // some additions were joined
   uint32_t batch =
       1;  // on a grid: positions that a thread works on side by side when there are more of them than threads

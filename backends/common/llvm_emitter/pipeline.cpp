@@ -38,6 +38,8 @@
 
 #include <mutex>
 
+#include "backends/common/llvm_emitter/early_loads.hpp"
+
 namespace qd::llvm_emitter {
 namespace {
 
@@ -94,6 +96,7 @@ llvm::FunctionPassManager late_passes(Effort effort, bool vectorise) {
   if (effort == Effort::scalar) p.addPass(LoopUnrollPass(LoopUnrollOptions(2, /*OnlyWhenForced=*/true)));
   p.addPass(InstCombinePass(InstCombineOptions().setVerifyFixpoint(false)));
   p.addPass(SimplifyCFGPass());
+  if (effort == Effort::scalar) p.addPass(EarlyLoads());
   return p;
 }
 

@@ -20,6 +20,7 @@ void Emit::loop_metadata(llvm::Instruction *latch, bool parallel, uint32_t unrol
   if (parallel)
     md.push_back(
         llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), access_group}));
+  unrolled |= unroll > 1;
   if (unroll > 1)
     md.push_back(llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.unroll.count"),
                                              llvm::ConstantAsMetadata::get(b.getInt32(unroll))}));
@@ -41,7 +42,7 @@ uint32_t Emit::unroll_of(uint32_t first, uint32_t last) const {
     if ((row.flags & view::Inexact) && op != Op::rsqrt) return 1;
     loads |= op == Op::load;
   }
-  return loads ? 4 : 1;
+  return loads ? (last - first <= longest / 2 ? 8 : 4) : 1;
 }
 
 Region &Emit::region_of(uint32_t record) {
