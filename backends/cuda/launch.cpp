@@ -12,8 +12,11 @@ namespace {
 constexpr uint32_t smallest_block = 64;
 
 // Blocks per place on the device (measured on an H200). Reductions and grids of several axes want few long-lived
-// threads, because each of them begins with shuffles or divisions; everything else the balance of many.
-uint32_t waves(const QdxCudaMeta &m) { return m.partials ? 1 : m.axes > 1 ? 2 : 32; }
+// threads, because each of them ends with shuffles or begins with divisions; everything else the balance of many.
+uint32_t waves(const QdxCudaMeta &m) {
+  if (m.partials) return 1;
+  return m.axes > 1 && m.batch == 1 ? 1 : 32;
+}
 
 // Of reductions: a word for each block and partial result that has to be added in order, behind a counter.
 constexpr uint64_t most_partials = 32, most_blocks_at_once = 32;

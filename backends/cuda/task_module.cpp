@@ -168,7 +168,7 @@ BuiltTask build_module(llvm::Module &m, const view::View &unit, llvm::StringRef 
   f->setCallingConv(llvm::CallingConv::PTX_Kernel);
   f->addFnAttr("nvvm.maxntid", std::to_string(info.serial ? 1 : meta.block));
   // Else the assembler keeps to the 32 registers of a full multiprocessor, and loads that stand early are made late.
-  if (info.unrolled) f->addFnAttr("nvvm.minctasm", std::to_string(std::max(1u, most_threads / meta.block)));
+  if (info.unrolled) f->addFnAttr("nvvm.minctasm", std::to_string(std::max(1u, most_threads / 2 / meta.block)));
   if (meta.arg_words <= QDX_CUDA_MAX_BLOCK) {
     auto *words = llvm::ArrayType::get(llvm::Type::getInt64Ty(m.getContext()), meta.arg_words);
     f->addParamAttr(0, llvm::Attribute::getWithByValType(m.getContext(), words));

@@ -1,5 +1,5 @@
-// accuracy.cpp: see accuracy.hpp. The exact value is rounded from long double, whose 64-bit significand leaves an error below
-// 0.001 ulp even for f64.
+// accuracy.cpp: see accuracy.hpp. The exact value is rounded from long double, whose 64-bit significand leaves an error
+// below 0.001 ulp even for f64.
 #include "tests/conformance/accuracy.hpp"
 
 #include <cmath>
@@ -21,7 +21,9 @@ constexpr Bound bounds[] = {
 struct Format {
   int digits, min_exponent;  // of the significand; of the smallest normal number as frexp counts
 };
-Format format(Type t) { return t == Type::f16 ? Format{11, -13} : t == Type::f32 ? Format{24, -125} : Format{53, -1021}; }
+Format format(Type t) {
+  return t == Type::f16 ? Format{11, -13} : t == Type::f32 ? Format{24, -125} : Format{53, -1021};
+}
 
 long double real(Type t, uint64_t bits) {
   if (t == Type::f64) return std::bit_cast<double>(bits);
@@ -87,6 +89,17 @@ bool is_right(const Result &r, bool fast) {
   return truth && ulps(r.to, real(r.to, r.found), *truth) <= bound;
 }
 
+double error_of(const Result &r, bool fast) {
+  const auto truth = exact(r.op, real(r.from, r.x), real(r.from, r.y));
+  const auto subnormal = [&](Type t, long double v) {
+    return v != 0 && fabsl(v) < ldexpl(1, format(t).min_exponent - 1);
+  };
+  if (!truth || std::isnan(*truth) || ir::is_nan_bits(r.to, r.found)) return 0;
+  if (fast && (subnormal(r.to, *truth) || subnormal(r.from, real(r.from, r.x)) || subnormal(r.from, real(r.from, r.y))))
+    return 0;
+  return double(ulps(r.to, real(r.to, r.found), *truth));
+}
+
 std::string describe(const Result &r) {
   using ir::testing::show_value;
   std::string s = std::string(info(r.op).name) + "." + std::string(info(r.from).name) + " -> " +
@@ -102,7 +115,8 @@ std::string describe(const Result &r) {
 }
 
 std::string accuracy_table() {
-  std::string s = "| operation | f16 | f32 | f64 | f16, fast | f32, fast | f64, fast |\n|---|---|---|---|---|---|---|\n";
+  std::string s =
+      "| operation | f16 | f32 | f64 | f16, fast | f32, fast | f64, fast |\n|---|---|---|---|---|---|---|\n";
   for (const Bound &b : bounds) {
     s += "| `" + std::string(info(b.op).name) + "` |";
     for (const auto &mode : {b.exact, b.fast})

@@ -1,5 +1,5 @@
-// accuracy.hpp: whether a result is right: the bits that the meaning column gives, or for a row of accuracy.def an error of a
-// few units in the last place against long double.
+// accuracy.hpp: whether a result is right: the bits that the meaning column gives, or for a row of accuracy.def an
+// error of a few units in the last place against long double.
 #pragma once
 #include <string>
 
@@ -23,6 +23,9 @@ struct Result {
   uint64_t x, y, found, want;
 };
 bool is_right(const Result &, bool fast);
+// Units in the last place from the exact value; `want` is not looked at. 0 where there is nothing to compare: NaN, and
+// what fast math leaves open.
+double error_of(const Result &, bool fast);
 std::string describe(const Result &);
 
 std::string accuracy_table();  // as docs/accuracy.md holds it

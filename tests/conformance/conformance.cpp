@@ -1,8 +1,9 @@
 // conformance.cpp: qd_conformance --plugin SO [--reference SO] [--expect TOML] [--load-only] [--option NAME=VALUE]...
+//                  qd_conformance --plugin SO --measure COUNT [--option NAME=VALUE]...
 //                  qd_conformance --accuracy docs/accuracy.md
 //
-// Runs every row of ops.def in every type on a plugin, against the reference plugin, and prints the grid. A row without a
-// test fails the suite, and so does a test of the file of expected failures that passes.
+// Runs every row of ops.def in every type on a plugin, against the reference plugin, and prints the grid. A row without
+// a test fails the suite, and so does a test of the file of expected failures that passes.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -51,12 +52,14 @@ namespace {
 struct Arguments {
   std::string plugin, reference = QD_REFERENCE_PATH, expect, accuracy;
   bool load_only = false;
+  size_t measure = 0;
   Executor::Options options;
 };
 
 [[noreturn]] void usage(const std::string &why) {
   std::cerr << why << "\nusage: qd_conformance --plugin SO [--reference SO] [--expect TOML] [--load-only] "
-            << "[--option NAME=VALUE]...\n       qd_conformance --accuracy docs/accuracy.md\n";
+            << "[--option NAME=VALUE]...\n       qd_conformance --plugin SO --measure COUNT [--option NAME=VALUE]...\n"
+            << "       qd_conformance --accuracy docs/accuracy.md\n";
   std::exit(2);
 }
 
@@ -73,6 +76,7 @@ Arguments read_arguments(int argc, char **argv) {
     if (flag == "--plugin") a.plugin = value;
     else if (flag == "--reference") a.reference = value;
     else if (flag == "--expect") a.expect = value;
+    else if (flag == "--measure") a.measure = std::stoul(value);
     else if (flag == "--accuracy") a.accuracy = value;
     else if (flag == "--option" && value.find('=') != std::string::npos)
       a.options.emplace_back(value.substr(0, value.find('=')), value.substr(value.find('=') + 1));
@@ -129,8 +133,9 @@ void print_grid(const Grid &grid, const std::map<std::pair<Op, Type>, std::strin
       if (expected.count(cell->first)) return cell->second.faults.empty() ? "PASS?" : "xfail";
       return cell->second.faults.empty() ? "ok" : "FAIL";
     };
-    const bool typed = std::any_of(std::begin(all_types), std::end(all_types),
-                                   [&](Type t) { return grid.count({Op(k), t}) != 0; });
+    const bool typed = std::any_of(std::begin(all_types), std::end(all_types), [&](Type t) {
+      return grid.count({Op(k), t}) != 0;
+    });
     if (typed)
       for (const Type t : all_types) std::printf("%-6s", word(t).c_str());
     if (!typed || grid.count({Op(k), Type::none})) std::printf("%s", word(Type::none).c_str());
@@ -180,10 +185,13 @@ int check_accuracy(const std::string &path) {
 int run(const Arguments &a) {
   if (!a.accuracy.empty()) return check_accuracy(a.accuracy);
   const auto listed = a.expect.empty() ? std::map<std::string, std::string>() : expected_failures(a.expect);
-  Executor plugin(a.plugin, a.options), reference(a.reference);
-  Bench bench{plugin, reference};
+  bool fast_math = false;
   for (const auto &[name, value] : a.options)
-    if (name == "fast_math") bench.fast_math = value != "0";
+    if (name == "fast_math") fast_math = value != "0";
+  Executor plugin(a.plugin, a.options);
+  if (a.measure) return run_measure(plugin, a.measure, fast_math), 0;
+  Executor reference(a.reference);
+  Bench bench{plugin, reference, fast_math};
   bench.load_only = a.load_only;
   run_pure(bench);
   run_atomics(bench);

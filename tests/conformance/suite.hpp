@@ -1,5 +1,5 @@
-// suite.hpp: the parts of the conformance suite. Each part runs units on the plugin and on the reference, and enters what it
-// found in the grid of operations and types.
+// suite.hpp: the parts of the conformance suite. Each part runs units on the plugin and on the reference, and enters
+// what it found in the grid of operations and types.
 #pragma once
 #include <map>
 #include <string>
@@ -42,9 +42,10 @@ struct Bench {
 
 constexpr Type all_types[] = {Type::b1, Type::i8, Type::i16, Type::i32, Type::i64, Type::f16, Type::f32, Type::f64};
 bool in_class(ir::Class, Type);
-bool has_meaning(Op);          // a value in the column of ops.def
+bool has_meaning(Op);                       // a value in the column of ops.def
 ir::Unit unit_of(const std::string &text);  // parsed record by record and verified
 
+void run_measure(Executor &plugin, size_t count, bool fast);
 void run_pure(Bench &);     // rows with a meaning and select: generated
 void run_atomics(Bench &);  // generated
 void run_cases(Bench &);    // all others: the table of cases.cpp

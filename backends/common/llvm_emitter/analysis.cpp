@@ -437,7 +437,8 @@ void Analysis::choose_batch() {
     loads += op == Op::load || exclusive_[i];
     work += op != Op::const_ && op != Op::arg && op != Op::shape && op != Op::operand && op != Op::axis;
   }
-  if (loads && work <= longest) batch_ = work <= longest / 2 ? 4 : 2;
+  if (!loads || work > longest) return;
+  batch_ = work > longest / 2 ? 2 : par_->axes > 1 && loads <= 2 ? 8 : 4;  // measured on an H200
 }
 
 }  // namespace qd::llvm_emitter

@@ -169,6 +169,8 @@ struct Emit {
   void batch(const view::Parallel &, llvm::MutableArrayRef<Lane>);
   Lane lane_at(llvm::ArrayRef<llvm::Value *> axes) const;
   void grid_line(const view::Parallel &, llvm::Value *low, llvm::Value *begin, llvm::Value *end, const Walk &);
+  void stride_parts(llvm::Value *needed, llvm::Value *step, llvm::ArrayRef<llvm::Value *> extent,
+                    llvm::MutableArrayRef<llvm::Value *> parts);
   void grid_rows(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
                  llvm::Value *begin, llvm::Value *end, llvm::Value *total, const Walk &);
   void rows_of_position(const view::Parallel &, llvm::ArrayRef<llvm::Value *> axes, llvm::Value *first,

@@ -118,6 +118,24 @@ void Emit::grid_line(const view::Parallel &p, llvm::Value *low, llvm::Value *beg
   });
 }
 
+// The parts of a step, for threads that take more than one.
+void Emit::stride_parts(llvm::Value *needed, llvm::Value *step, llvm::ArrayRef<llvm::Value *> extent,
+                        llvm::MutableArrayRef<llvm::Value *> parts) {
+  auto *before = b.GetInsertBlock();
+  auto *divide = llvm::BasicBlock::Create(context, "stride", f), *on = llvm::BasicBlock::Create(context, "walk", f);
+  b.CreateCondBr(needed, divide, on);
+  b.SetInsertPoint(divide);
+  take_apart(step, extent, parts);
+  auto *after = b.GetInsertBlock();
+  b.CreateBr(on);
+  b.SetInsertPoint(on);
+  for (llvm::Value *&part : parts) {
+    auto *either = b.CreatePHI(b.getInt64Ty(), 2);
+    either->addIncoming(i64(0), before), either->addIncoming(part, after);
+    part = either;
+  }
+}
+
 // Several axes. Divisions only at the start: from one position to the next a thread adds the step's parts and carries.
 // While there are more positions than threads, a position stands for `batch` rows of the last axis but one: neighbours
 // along a column come from registers.
@@ -140,7 +158,7 @@ void Emit::grid_rows(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low,
   llvm::Value *start = b.CreateNSWAdd(begin, w.mine);
   llvm::SmallVector<llvm::Value *> first(n), stride(n), axes(n);
   take_apart(start, reduced, first);
-  take_apart(w.threads, reduced, stride);
+  stride_parts(b.CreateICmpSLT(b.CreateNSWAdd(start, w.threads), end), w.threads, reduced, stride);
   llvm::SmallVector<llvm::PHINode *> at(n);
   stride_loop(start, end, w.threads, [&](llvm::Value *position, llvm::BasicBlock *before) {
     for (uint32_t k = 0; k < n; k++) at[k] = b.CreatePHI(i64t, 2), at[k]->addIncoming(first[k], before);

@@ -1,5 +1,8 @@
 // regions.cpp: structured control flow and calls. Loops are written in rotated form (a guard, then the test at the
 // bottom), so that no pass has to rotate them, and count in 64 bits where those cost nothing.
+#include <algorithm>
+#include <bit>
+
 #include "backends/common/llvm_emitter/emit.hpp"
 
 namespace qd::llvm_emitter {
@@ -30,19 +33,20 @@ void Emit::loop_metadata(llvm::Instruction *latch, bool parallel, uint32_t unrol
 }
 
 // Rounds of a loop that a thread of a GPU should have under way at once: it has nothing else to do while it waits for
-// the loads of one. A CPU looks ahead by itself.
+// the loads of one. As many as keep the loads in registers and the code short. A CPU looks ahead by itself.
 uint32_t Emit::unroll_of(uint32_t first, uint32_t last) const {
-  constexpr uint32_t longest = 64;
-  if (!on_grid() || last - first > longest) return 1;
-  bool loads = false;
+  constexpr uint32_t most = 16, most_loads = 48, most_records = 640;
+  if (!on_grid()) return 1;
+  uint32_t loads = 0;
   for (uint32_t i = first + 1; i < last; i++) {
     const Op op = op_of(at(i));
     const auto &row = view::info(op);
     if ((row.flags & view::Loopy) || op == Op::call || op == Op::leave) return 1;
     if ((row.flags & view::Inexact) && op != Op::rsqrt) return 1;
-    loads |= op == Op::load;
+    loads += op == Op::load;
   }
-  return loads ? (last - first <= longest / 2 ? 8 : 4) : 1;
+  if (!loads) return 1;
+  return std::min(most, std::bit_floor(std::min(most_loads / loads, most_records / (last - first))));
 }
 
 Region &Emit::region_of(uint32_t record) {
