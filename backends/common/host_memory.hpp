@@ -1,5 +1,5 @@
-// host_memory.hpp: memory, copies and fills of backends whose device memory is host memory (null, reference). Everything is
-// synchronous, so a stream has nothing to wait for.
+// host_memory.hpp: memory, copies and fills of backends whose device memory is host memory (null, reference).
+// Everything is synchronous, so a stream has nothing to wait for.
 #pragma once
 #include <algorithm>
 #include <cstdlib>
@@ -42,8 +42,8 @@ inline char *place(QdbMem *mem, uint64_t offset, uint64_t size, const char *what
   }
   Mem &m = *plugin::object<Mem>(mem);
   if (offset > m.size || size > m.size - offset)
-    throw Failure(QDB_E_INVALID, std::string(what) + ": bytes " + std::to_string(offset) + " + " + std::to_string(size) +
-                                     " lie outside an allocation of " + std::to_string(m.size));
+    throw Failure(QDB_E_INVALID, std::string(what) + ": bytes " + std::to_string(offset) + " + " +
+                                     std::to_string(size) + " lie outside an allocation of " + std::to_string(m.size));
   return m.data + offset;
 }
 
@@ -56,7 +56,8 @@ inline void copy(const QdbCopy &c) {
 inline void fill(const QdbFill &f) {
   const uint32_t n = f.pattern_bytes;
   if ((n != 1 && n != 2 && n != 4 && n != 8) || f.size % n != 0)
-    throw Failure(QDB_E_INVALID, "fill of " + std::to_string(f.size) + " bytes with a pattern of " + std::to_string(n) + " bytes");
+    throw Failure(QDB_E_INVALID,
+                  "fill of " + std::to_string(f.size) + " bytes with a pattern of " + std::to_string(n) + " bytes");
   char *dst = place(f.dst, f.dst_offset, f.size, "destination of a fill");
   if (!f.size) return;
   std::memcpy(dst, &f.pattern, n);

@@ -1,21 +1,19 @@
 // codegen_main.cpp: the code generator object, libqd_cpu_codegen.so: units in, ELF objects out, LLVM inside and hidden.
 // It knows nothing of devices. Tasks compile side by side on the host's threads; each thread keeps one TargetMachine
 // per target.
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
-#include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/SourceMgr.h>
-#include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Triple.h>
 
 #include <memory>
 #include <mutex>
 
+#include "backends/common/codegen_request.hpp"
 #include "backends/common/llvm_emitter/emitter.hpp"
 #include "backends/common/llvm_emitter/pipeline.hpp"
+#include "backends/common/llvm_emitter/task_text.hpp"
 #include "backends/cpu/codegen_abi.h"
 #include "backends/cpu/vector_math.hpp"
 #include "qd/plugin.hpp"
@@ -146,31 +144,6 @@ struct TaskCompile {
   const Settings &settings;
   std::string_view name, symbol;
 
-  std::string text_of(llvm::Module &m) const {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    m.print(os, nullptr);
-    return text;
-  }
-
-  // The user's text in place of ours, when there is one; ours is dumped only otherwise, so that an edit stays.
-  std::unique_ptr<llvm::Module> replaced(llvm::LLVMContext &context, std::unique_ptr<llvm::Module> ours) const {
-    const auto theirs = host.dump_override("llvm", name);
-    if (!theirs) {
-      host.dump("llvm", name, text_of(*ours));
-      return ours;
-    }
-    llvm::SMDiagnostic problem;
-    const std::string text(theirs.view());  // the parser reads up to a final zero
-    auto m = llvm::parseAssemblyString(text, problem, context);
-    if (m) return m;
-    std::string why;
-    llvm::raw_string_ostream os(why);
-    problem.print("", os, false);
-    throw Failure(QDB_E_COMPILE, "the LLVM IR that was to replace this task's does not parse: " + why,
-                  std::string(name));
-  }
-
   llvm::SmallVector<char, 0> run(const QdbTask &task) const {
     view::View unit;
     view::Fault fault;
@@ -183,9 +156,9 @@ struct TaskCompile {
     const llvm::StringRef id(symbol);
     add_meta(*m, id, llvm_emitter::emit_task(*m, unit, id, hooks(), {settings.fast_math}));
     set_attributes(*m, settings);
-    if (request.flags & QDB_COMPILE_DUMP_IR) m = replaced(context, std::move(m));
+    if (request.flags & QDB_COMPILE_DUMP_IR) m = llvm_emitter::dump_or_replace(host, name, name, std::move(m));
 #ifndef NDEBUG
-    check(*m);
+    llvm_emitter::verify(*m, name);
 #endif
     llvm::TargetLibraryInfoImpl library = vector_library(
         machine.getTargetTriple(), settings.fast_math ? settings.target.vector_math : 0, vector_bits(settings.target));
@@ -198,19 +171,13 @@ struct TaskCompile {
     return object;
   }
 
-  void check(llvm::Module &m) const {
-    std::string why;
-    llvm::raw_string_ostream os(why);
-    if (llvm::verifyModule(m, &os))
-      throw Failure(QDB_E_INTERNAL, "the emitter wrote faulty LLVM IR: " + why, std::string(name));
-  }
-
   void keep_assembly(llvm::Module &m, llvm::TargetMachine &machine, const llvm::TargetLibraryInfoImpl &library) const {
-    const std::string copy = text_of(m);  // code generation changes the module, so the assembly is made of a copy
+    const std::string copy =
+        llvm_emitter::text_of(m);  // code generation changes the module, so the assembly is made of a copy
     host.dump("llvm_optimised", name, copy);
     llvm::SmallVector<char, 0> text;
-    llvm::SMDiagnostic problem;
-    auto again = llvm::parseAssemblyString(copy, problem, m.getContext());
+    std::string why;
+    auto again = llvm_emitter::parse(m.getContext(), copy, why);
     if (again && llvm_emitter::emit_file(*again, machine, library, llvm::CodeGenFileType::AssemblyFile, text))
       host.dump("asm", name, {text.data(), text.size()});
   }
@@ -218,12 +185,7 @@ struct TaskCompile {
 
 Settings settings_of(const plugin::Request &r) {
   Settings s{};
-  if (r.target.size() != sizeof s.target)
-    throw Failure(QDB_E_INVALID, "compile: expected " + std::to_string(sizeof s.target) + " target bytes, found " +
-                                     std::to_string(r.target.size()));
-  std::memcpy(&s.target, r.target.data(), sizeof s.target);
-  if (s.target.magic != QDX_CPU_TARGET_MAGIC || s.target.version != QDX_CPU_CODEGEN_VERSION)
-    throw Failure(QDB_E_INVALID, "compile: the target bytes are of another version of this backend");
+  s.target = backends::read_target<QdxCpuTarget>(r, QDX_CPU_TARGET_MAGIC, QDX_CPU_CODEGEN_VERSION);
   s.fast_math = r.options.integer("fast_math", 1) != 0;
   s.opt_level = r.options.integer("opt_level", 1);
   return s;
@@ -233,13 +195,7 @@ QdbStatus QDB_CALL compile(const QdbHost *host_table, void *host_ctx, const QdbC
                            QdbErr *err) {
   const plugin::Host host(host_table, host_ctx);
   return plugin::guard(host, err, [&](const plugin::Call &call) {
-    const plugin::Request request{req->unit,
-                                  req->n_tasks,
-                                  req->flags,
-                                  plugin::view(req->target),
-                                  plugin::Options(req->options, req->option_stride, req->n_options),
-                                  req->tasks,
-                                  req->task_stride};
+    const plugin::Request request = backends::from_raw(*req);
     const Settings settings = settings_of(request);
     std::vector<llvm::SmallVector<char, 0>> objects(request.n_tasks);
     host.parallel_for(request.n_tasks, 1, [&](uint64_t begin, uint64_t end, uint32_t) {

@@ -1,8 +1,7 @@
 // codegen.cpp: the way to code. PTX comes from the code generator, an object of its own that only a miss in the cache
 // opens. Cubins come from the driver's linker, which, unlike loading PTX, works side by side on any number of threads
 // and gives back what it made.
-#include <dlfcn.h>
-
+#include "backends/common/codegen_object.hpp"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/nonce.hpp"
 
@@ -10,16 +9,6 @@ namespace qd::cuda {
 namespace {
 
 using plugin::Failure;
-
-constexpr const char *file_name = "libqd_cuda_codegen.so";
-
-std::string beside_this_object() {
-  Dl_info here{};
-  if (!dladdr(reinterpret_cast<const void *>(&code_generator), &here) || !here.dli_fname) return file_name;
-  const std::string path = here.dli_fname;
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? std::string("./") + file_name : path.substr(0, slash + 1) + file_name;
-}
 
 struct Link {
   const Driver &driver;
@@ -72,46 +61,15 @@ plugin::Blob with_replacements(const Call &call, const plugin::Request &r, plugi
 }  // namespace
 
 const QdxCudaCodegen &code_generator() {
-  static std::mutex mutex;
-  static const QdxCudaCodegen *table = nullptr;  // of the process: never closed, like this object
-  const std::lock_guard lock(mutex);
-  if (table) return *table;
-  const std::string path = beside_this_object();
-  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) {
-    const char *why = dlerror();
-    throw Failure(QDB_E_NO_CODEGEN,
-                  "this kernel is in no cache, and the code generator of the cuda backend cannot be opened: " +
-                      std::string(why ? why : path) + ". Install the package quadrants-cuda-codegen");
-  }
-  const auto get = reinterpret_cast<QdxCudaCodegenFn>(dlsym(handle, QDX_CUDA_CODEGEN_SYMBOL));
-  const QdxCudaCodegen *found = get ? get() : nullptr;
-  if (!found || found->version != QDX_CUDA_CODEGEN_VERSION || !QDB_HAS(found, QdxCudaCodegen, compile))
-    throw Failure(QDB_E_NO_CODEGEN, path + " speaks version " + std::to_string(found ? found->version : 0) +
-                                        " of the interface, expected " + std::to_string(QDX_CUDA_CODEGEN_VERSION) +
-                                        ": install quadrants-cuda-codegen of the same release");
-  return *(table = found);
+  return backends::code_generator<QdxCudaCodegen>({"cuda", QDX_CUDA_CODEGEN_SYMBOL, QDX_CUDA_CODEGEN_VERSION});
 }
 
 plugin::Artifact Instance::compile(const Call &call, const plugin::Request &r) {
-  QdbArtifactOut out{};
-  out.struct_size = sizeof out;
-  QdbCompileReq request{};
-  request.struct_size = sizeof request;
-  request.unit = r.unit;
-  request.tasks = r.tasks, request.n_tasks = r.n_tasks, request.task_stride = r.task_stride;
-  request.target = plugin::bytes(r.target);
-  request.options = r.options.data(), request.n_options = r.options.count(), request.option_stride = r.options.stride();
-  request.flags = r.flags;
   const QdbStr tail = r.options.integer("offline_cache", 1) ? QdbStr{} : plugin::str(nonce_line());
-  const QdbStatus status =
-      code_generator().compile(call.host.table(), call.host.context(), &request, &tail, &out, call.slot);
-  if (status < 0) {
-    Failure failure(status, "the code generator failed");
-    failure.reported = true;
-    throw failure;
-  }
-  return {"ptx", with_replacements(call, r, call.host.adopt(out.blob))};
+  auto made = backends::generate(call, r, [&](const QdbCompileReq *request, QdbArtifactOut *out) {
+    return code_generator().compile(call.host.table(), call.host.context(), request, &tail, out, call.slot);
+  });
+  return {"ptx", with_replacements(call, r, std::move(made))};
 }
 
 plugin::Artifact Instance::finish(const Call &call, std::string_view, const QdbArtifact &artifact) {

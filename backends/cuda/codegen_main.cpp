@@ -3,17 +3,17 @@
 // TargetMachine.
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
-#include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Triple.h>
 
 #include <memory>
 #include <mutex>
 
+#include "backends/common/codegen_request.hpp"
 #include "backends/common/llvm_emitter/emitter.hpp"
 #include "backends/common/llvm_emitter/pipeline.hpp"
+#include "backends/common/llvm_emitter/task_text.hpp"
 #include "backends/cuda/codegen_abi.h"
 #include "backends/cuda/device_math.hpp"
 #include "backends/cuda/task_module.hpp"
@@ -78,35 +78,6 @@ struct TaskCompile {
   const Settings &settings;
   std::string_view tail, name, symbol;
 
-  std::string text_of(llvm::Module &m) const {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    m.print(os, nullptr);
-    return text;
-  }
-
-  // The user's text in place of ours, when there is one; ours is dumped only otherwise, so that an edit stays.
-  std::unique_ptr<llvm::Module> replaced(llvm::LLVMContext &context, std::unique_ptr<llvm::Module> ours) const {
-    const std::string file = std::string(name) + "_before_ptx";
-    const auto theirs = host.dump_override("llvm", file);
-    if (!theirs) {
-      host.dump("llvm", file, text_of(*ours));
-      return ours;
-    }
-    std::string why;
-    auto m = parse_module(context, std::string(theirs.view()), why);
-    if (m) return m;
-    throw Failure(QDB_E_COMPILE, "the LLVM IR that was to replace this task's does not parse: " + why,
-                  std::string(name));
-  }
-
-  void check(const llvm::Module &m) const {
-    std::string why;
-    llvm::raw_string_ostream os(why);
-    if (llvm::verifyModule(m, &os))
-      throw Failure(QDB_E_INTERNAL, "the emitter wrote faulty LLVM IR: " + why, std::string(name));
-  }
-
   std::string run(const QdbTask &task, QdxCudaMeta &meta) const {
     view::View unit;
     view::Fault fault;
@@ -124,17 +95,18 @@ struct TaskCompile {
     Settings needed = settings;
     needed.ptx = std::max(needed.ptx, built.ptx);
     auto &machine = machine_of(needed);
-    if (request.flags & QDB_COMPILE_DUMP_IR) m = replaced(context, std::move(m));
+    if (request.flags & QDB_COMPILE_DUMP_IR)
+      m = llvm_emitter::dump_or_replace(host, std::string(name) + "_before_ptx", name, std::move(m));
     std::string why;
     if (!link_device_math(*m, why)) throw Failure(QDB_E_INTERNAL, "device math: " + why, std::string(name));
 #ifndef NDEBUG
-    check(*m);
+    llvm_emitter::verify(*m, name);
 #endif
     inline_calls(*m);
     const llvm::TargetLibraryInfoImpl library(machine.getTargetTriple(), llvm::VectorLibrary::NoLibrary);
     llvm_emitter::optimise(*m, machine, library,
                            settings.quick() ? llvm_emitter::Effort::quick : llvm_emitter::Effort::scalar);
-    if (request.flags & QDB_COMPILE_KEEP_ASM) host.dump("llvm_optimised", name, text_of(*m));
+    if (request.flags & QDB_COMPILE_KEEP_ASM) host.dump("llvm_optimised", name, llvm_emitter::text_of(*m));
     llvm::SmallVector<char, 0> text;
     if (!llvm_emitter::emit_file(*m, machine, library, llvm::CodeGenFileType::AssemblyFile, text))
       throw Failure(QDB_E_COMPILE, "LLVM writes no PTX for this target", std::string(name));
@@ -148,13 +120,7 @@ struct TaskCompile {
 };
 
 Settings settings_of(const plugin::Request &r) {
-  QdxCudaTarget t;
-  if (r.target.size() != sizeof t)
-    throw Failure(QDB_E_INVALID, "compile: expected " + std::to_string(sizeof t) + " target bytes, found " +
-                                     std::to_string(r.target.size()));
-  std::memcpy(&t, r.target.data(), sizeof t);
-  if (t.magic != QDX_CUDA_TARGET_MAGIC || t.version != QDX_CUDA_CODEGEN_VERSION)
-    throw Failure(QDB_E_INVALID, "compile: the target bytes are of another version of this backend");
+  const auto t = backends::read_target<QdxCudaTarget>(r, QDX_CUDA_TARGET_MAGIC, QDX_CUDA_CODEGEN_VERSION);
   Settings s;
 #define TARGET(row_sm, row_ptx) \
   if (row_sm == t.sm) s.sm = row_sm, s.ptx = row_ptx;
@@ -169,13 +135,7 @@ QdbStatus QDB_CALL compile(const QdbHost *host_table, void *host_ctx, const QdbC
                            QdbArtifactOut *out, QdbErr *err) {
   const plugin::Host host(host_table, host_ctx);
   return plugin::guard(host, err, [&](const plugin::Call &call) {
-    const plugin::Request request{req->unit,
-                                  req->n_tasks,
-                                  req->flags,
-                                  plugin::view(req->target),
-                                  plugin::Options(req->options, req->option_stride, req->n_options),
-                                  req->tasks,
-                                  req->task_stride};
+    const plugin::Request request = backends::from_raw(*req);
     const Settings settings = settings_of(request);
     std::vector<std::string> texts(request.n_tasks), names(request.n_tasks);
     std::vector<QdxCudaMeta> metas(request.n_tasks);

@@ -204,14 +204,4 @@ void inline_calls(llvm::Module &m) {
     if (f.use_empty() && (f.isDeclaration() || f.hasInternalLinkage())) f.eraseFromParent();
 }
 
-std::unique_ptr<llvm::Module> parse_module(llvm::LLVMContext &context, const std::string &text, std::string &why) {
-  llvm::SMDiagnostic problem;
-  auto m = llvm::parseAssemblyString(text, problem, context);
-  if (!m) {
-    llvm::raw_string_ostream os(why);
-    problem.print("", os, false);
-  }
-  return m;
-}
-
 }  // namespace qd::cuda

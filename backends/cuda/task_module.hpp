@@ -18,7 +18,4 @@ BuiltTask build_module(llvm::Module &, const view::View &, llvm::StringRef symbo
 // through local memory, and so would everything whose address it takes.
 void inline_calls(llvm::Module &);
 
-// Null with the parser's message.
-std::unique_ptr<llvm::Module> parse_module(llvm::LLVMContext &, const std::string &text, std::string &why);
-
 }  // namespace qd::cuda
