@@ -175,7 +175,7 @@ OPTIONS: tuple[Option, ...] = (
     _O("raise_on_templated_floats", False, FLAG, "front", "ValueError for a captured or template float."),
     _O("unrolling_limit", 32, COUNT, "front", "Unrolled iterations from which a SyntaxWarning is given; 0: never."),
     _O("print_full_traceback", False, FLAG, "front", "Lets front end errors through with their Python traceback."),
-    _O("print_non_pure", False, FLAG, "front", "Prints what keeps a kernel from being pure."),
+    _O("print_non_pure", False, FLAG, "front", "Prints the kernels without fastcache=True as they are compiled."),
     _O("random_seed", 0, INT, "core:random_seed", "Seed of `qd.random`, modulo 2^32. In no cache key."),
     # compiling
     _O("opt_level", 1, COUNT, "code:opt_level", "0 quick compile, 1 the usual passes, 2 and above everything."),

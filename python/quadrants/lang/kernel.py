@@ -129,6 +129,8 @@ class Kernel:
 
         if config.switched_on("QD_SHOW_COMPILING"):
             _logging.info(f"Compiling kernel '{self.name}'")
+        if runtime.options["print_non_pure"] and not self.fastcache:
+            print(f"[NOT_PURE] Debug information: not pure: {self.name}", flush=True)
         walking = time.perf_counter()
         walk = driver.walk(self, values, runtime)
         self._trace(runtime, "front end", "", walking)
