@@ -173,7 +173,9 @@ void Device::forget(const Entry *e) {
   for (Stream *s : streams_) s->forget(e);
 }
 
+// In whole words: an atomic of a byte works on the four around it.
 CUdeviceptr Device::allocate(uint64_t size) {
+  size = (size + 15) / 16 * 16;
   const Driver &d = driver();
   CUdeviceptr p = 0;
   const CUresult r = primary_.pools ? d.cuMemAllocAsync(&p, size, service_) : d.cuMemAlloc(&p, size);

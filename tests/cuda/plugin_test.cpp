@@ -154,6 +154,18 @@ TEST(CudaPlugin, memory_is_zeroed_copied_and_filled) {
   c.t->mem_free(m);
 }
 
+TEST(CudaPlugin, memory_comes_in_whole_words) {
+  Cuda c;
+  QdbMem *m = nullptr;
+  ASSERT_EQ(c.t->mem_alloc(c.device, 61, &m, &c.err), QDB_OK);
+  EXPECT_NE(std::string(fake().calls()).find("cuMemAllocAsync 64\n"), std::string::npos) << fake().calls();
+  QdbMemInfo info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(c.t->mem_info(m, &info, &c.err), QDB_OK);
+  EXPECT_EQ(info.size, 61u);
+  c.t->mem_free(m);
+}
+
 TEST(CudaPlugin, a_refused_text_or_code_is_compiled_again) {
   Cuda c;
   std::string artifact, native;
