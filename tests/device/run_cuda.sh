@@ -66,10 +66,11 @@ sanitize() {  # sanitize TOOL LOG
     python3 -m zipfile -e "$at/sanitizer.whl" "$unpacked/sanitizer" && find "$unpacked/sanitizer" -name compute-sanitizer -exec chmod +x {} +
   fi
   tool=$(command -v compute-sanitizer || find "$unpacked/sanitizer" -path '*bin/compute-sanitizer' 2>/dev/null | grep .) || { echo "no compute-sanitizer"; return 1; }
-  timeout 540 "$tool" --tool "$1" --error-exitcode 9 --print-limit 20 "$at/qd_conformance" --plugin "$plugins/libqd_cuda.so" \
-    --reference "$plugins/libqd_reference.so" --option fast_math=1 > "$2" 2>&1
-  local code=$?
-  grep -E "^FAILED|tests of|ERROR SUMMARY|RACECHECK SUMMARY|=========.*(Invalid|Race|Error)" "$2" | head -n 40
+  local check=("$tool" --tool "$1" --error-exitcode 9 --print-limit 20) code=0
+  timeout 120 "${check[@]}" "$at/ir_files" --plugin "$plugins/libqd_cuda.so" "$root/tests/ir/run" > "$2" 2>&1 || code=1
+  timeout 450 "${check[@]}" "$at/qd_conformance" --plugin "$plugins/libqd_cuda.so" \
+    --reference "$plugins/libqd_reference.so" --option fast_math=1 >> "$2" 2>&1 || code=1
+  grep -E "^FAILED|tests of|files, |ERROR SUMMARY|RACECHECK SUMMARY|=========.*(Invalid|Race|Error)" "$2" | head -n 40
   return $code
 }
 
