@@ -11,7 +11,7 @@ from quadrants.types.annotations import BufferViewType
 class BufferView:
     """`size` elements of an ndarray from number `offset`; the memory is that of the ndarray.
 
-    TypeError for anything but an ndarray, ValueError for one of several axes or with gradients, or out of its range.
+    TypeError for anything but an ndarray of one axis, ValueError for one with gradients, or out of its range.
     As an annotation, `qd.BufferView` or `qd.BufferView[dtype]`.
     """
 
@@ -19,7 +19,7 @@ class BufferView:
         if not isinstance(arr, Ndarray):
             raise TypeError(f"BufferView takes an ndarray, got {type(arr).__name__}")
         if len(arr.shape) != 1:
-            raise ValueError(f"BufferView takes an ndarray of one dimension, got shape {arr.shape}")
+            raise TypeError(f"BufferView takes an ndarray of one dimension, got shape {arr.shape}")
         if arr.grad is not None:
             raise ValueError("BufferView takes no ndarray with gradients")
         offset, size, length = operator.index(offset), operator.index(size), arr.shape[0]

@@ -19,6 +19,7 @@ from quadrants.lang.values import (
     Mat,
     Rec,
     describe,
+    dtype_of,
     element,
     load,
     make,
@@ -123,7 +124,11 @@ class _Argument:
 def _argument(w, func, name, annotation, a, is_owner):
     evaluated = not hasattr(a, "_fields")
     if is_owner or _specialising(annotation):
-        return _Argument(name, fixed=a if is_owner else w.wrap(a) if evaluated else ref(w, a))
+        fixed = a if is_owner else w.wrap(a) if evaluated else ref(w, a)
+        if type(fixed) is views.View:  # its array is part of the function, where it begins and ends is passed
+            at = (fixed.offset, fixed.size)
+            return _Argument(name, tuple(dtype_of(w, x) for x in at), at, fixed=fixed.acc)
+        return _Argument(name, fixed=fixed)
     if isinstance(annotation, RefType):
         kind, place = _value_type(annotation.tp), ref(w, a) if not evaluated else a
         if kind is None:
@@ -156,8 +161,9 @@ def call(w, node, func, owner):
     ]
     returns = func.signature.returns
     returns = None if returns is None else resolve_types(returns)
-    fixed = [a.fixed for a in args if a.type is None]
-    key = (id(func), *(x if type(x) in (int, float, bool, str, type(None)) else id(x) for x in fixed))
+    fixed = [a.fixed for a in args if a.type is None or a.fixed is not None]
+    widths = tuple(t for a in args if a.fixed is not None and a.type for t in a.type)
+    key = (id(func), *widths, *(x if type(x) in (int, float, bool, str, type(None)) else id(x) for x in fixed))
     index = w.functions.get(key)
     if index is None:
         w.keep.extend(fixed)
@@ -190,6 +196,8 @@ def _make(w, node, func, key, args, returns):
         if a.place is not None:
             v = variable(w, v)
             references.append(v)
+        elif a.type is not None and a.fixed is not None:
+            v = views.View(a.fixed, *v, a.name)
         elif a.type is not None and (a.name in func.source.stores or a.name in func.source.forced):
             v = variable(w, v)
         w.declare(a.name, v)
