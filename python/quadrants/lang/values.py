@@ -113,7 +113,8 @@ def describe(w, x) -> str:
         return str(x.acc.dtype)
     if type(x) in RECORDS:
         return "[Struct {" + ", ".join(f"{name}: {describe(w, e)}" for name, e in x.members.items()) + "}]"
-    return type(x).__name__
+    what = getattr(x, "what", None)  # memory and ranges
+    return what.lower() if isinstance(what, str) else type(x).__name__
 
 
 def element_dtype(w, x):

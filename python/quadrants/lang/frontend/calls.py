@@ -120,7 +120,8 @@ def call_target(w, node, target):
         return matrices.call_type(w, target, args)
     if kind is type and issubclass(target, _matrix_class()):
         args, kwargs = arguments(w, node)
-        return matrices.new_matrix(w, *args, is_vector=target.__name__ == "Vector", **kwargs)
+        kwargs["is_vector"] = target.__name__ == "Vector"
+        return _made(target.__name__, matrices.new_matrix, w, args, kwargs)
     if hasattr(target, "_primal"):
         raise QuadrantsSyntaxError(
             "Kernels cannot call other kernels. I.e., nested kernels are not allowed. Please check "
@@ -196,7 +197,18 @@ def _class_method(w, node, cls, name):
             return matrices.call_method(w, args[0], name, args[1:], kwargs)
         raise AttributeError(f"{cls.__name__} has no attribute '{name}' inside kernels")
     args, kwargs = arguments(w, node)
-    return handler(w, *args, **kwargs)
+    return _made(f"{cls.__name__}.{name}", handler, w, args, kwargs)
+
+
+def _made(name, handler, w, args, kwargs):
+    """handler(w, …); the words of wrong arguments name what the user wrote."""
+    try:
+        return handler(w, *args, **kwargs)
+    except TypeError as error:
+        if error.__traceback__.tb_next is not None:
+            raise
+        text = str(error).partition("() ")[2].replace("'arr'", "a list").replace("'dt'", "'dtype'")
+        raise QuadrantsTypeError(f"wrong arguments for `{name}`: {text or error}") from None
 
 
 def call_dtype(w, node, dtype):

@@ -43,6 +43,8 @@ def truth(w, v, what):
             "ambiguous. Consider using `any` or `all` when comparing vectors/matrices:\n    if all(x == y):\nor\n"
             "    if any(x != y):"
         )
+    if type(v) is Acc:
+        raise QuadrantsTypeError(f"a whole {v.what.lower()} is no condition of `{what}`: index it, such as x[0]")
     return bool(v)
 
 
@@ -172,7 +174,7 @@ def _join(w, x, y, is_and):
 
 def _branch(w, left, right, is_and):
     b = w.b
-    out = b.var(left.dtype, left)
+    out = b.var(_type_with(w, left, right), left)
     cond = b.as_bool(left)
     b.when(cond if is_and else b.logical_not(cond))
     w.runtime += 1
@@ -180,6 +182,23 @@ def _branch(w, left, right, is_and):
     w.runtime -= 1
     b.end()
     return b.get(out)
+
+
+def _type_with(w, left, right):
+    """Type of `left and right`: both count, as in a conditional expression."""
+    if _gives_truth(right):
+        return left.dtype
+    w.b.when(w.b.const(False))  # evaluated where it is never reached
+    w.runtime += 1
+    dtype = dtype_of(w, _operand(w, ev(w, right), True))
+    w.runtime -= 1
+    w.b.end()
+    return dtype if dtype is left.dtype else w.promote(left.dtype, dtype)
+
+
+def _gives_truth(node):
+    kind = type(node)
+    return kind is ast.Compare or (kind is ast.UnaryOp and type(node.op) is ast.Not)
 
 
 def if_exp(w, node):

@@ -129,7 +129,7 @@ def unary_op(w, node):
     if type(x) in SCALARS or type(x) in MATRICES:
         return unary(w, _UNARY[op], x)
     if op is ast.Not:
-        return not x
+        return not conditions.truth(w, x, "not")
     raise QuadrantsTypeError(f"unsupported operand type for '{_UNARY[op]}': '{describe(w, x)}'")
 
 

@@ -376,7 +376,7 @@ def call_method(w, place, name, args, kwargs):
         return f(w, load(w, place), *args, **kwargs)
     except TypeError as e:
         if "positional argument" in str(e) or "keyword argument" in str(e):
-            raise QuadrantsSyntaxError(f"wrong arguments for `{name}`: {e}") from None
+            raise QuadrantsSyntaxError(f"wrong arguments for `{name}`: {str(e).partition('() ')[2] or e}") from None
         raise
 
 

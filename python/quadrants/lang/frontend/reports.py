@@ -145,6 +145,10 @@ def _check_spec(dtype, spec):
         return
     if spec[-1] in "dxXobcu" and dtype.is_real or spec[-1] in "feEgGF" and not dtype.is_real:
         raise QuadrantsTypeError(f"'{spec}' doesn't match '{dtype}'.")
+    try:
+        format(1.0 if dtype.is_real else 1, spec)
+    except ValueError as e:
+        raise QuadrantsTypeError(f"'{spec}' is no format specification for '{dtype}': {e}.") from None
 
 
 class Text:

@@ -1,0 +1,40 @@
+"""What random programs reached: rows of the table, statements of the front end, operations of the IR."""
+
+import re
+
+from programs import rows
+from programs.values import CALLS, METHODS
+
+STATEMENTS = [
+    "Assign", "Assign to a tuple", "Assign to an element", "Assign to a component", "AnnAssign", "AugAssign", "Assert", "Break",
+    "Continue", "Expr", "For range", "For ndrange", "For grouped", "For over memory", "For static range", "If", "If elif",
+    "If static", "Pass", "Return", "While", "NamedExpr", "And", "Or", "Compare chain", "IfExp", "Read of an element", "shape",
+    "swizzle", "MatMult", "qd.kernel", "qd.func", "qd.real_func", "int", "float", "bool", "qd.volatile_load", "qd.atomic_cas",
+    *(f"AugAssign {op}" for op in ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "BitAnd", "BitOr", "BitXor", "LShift", "RShift")),
+]  # fmt: skip
+# Of ops.def, what a result of a kernel cannot show or what only other tests write.
+NOT_HERE = {"operand", "trunc_", "roundeven"}
+
+
+def features():
+    keys = [*rows.BY_KEY, *CALLS, *(f"qd.{t.name}" for t in rows.SCALARS), *(f".{m}" for m in METHODS)]
+    atomics = [a for a in rows.ATOMICS if a.startswith("qd.")]
+    return [*STATEMENTS, *keys, *atomics]
+
+
+def missing_features(seen):
+    return sorted(f for f in set(features()) if f not in seen)
+
+
+def operations():
+    """Names of all operations of the IR."""
+    text = (rows.ROOT / "plugins-api/include/qd/ops.def").read_text()
+    return [n.rstrip("_") for n in re.findall(r"^OP\((\w+),", text, re.M)]
+
+
+def reached_operations(texts):
+    """Operations that stand in IR texts."""
+    words = set()
+    for text in texts:
+        words |= set(re.findall(r"[a-z_0-9]+", text))
+    return {o for o in operations() if o in words}

@@ -1,0 +1,135 @@
+"""Random programs with a fixed seed, on the backends of `--arch`: a few thousand against the model, and broken ones.
+
+A campaign of more: `python -m programs --help` in this folder. What one finds becomes a row of FOUND.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from program_text import child_environment
+from programs import broken, check, coverage
+from programs.whole import program
+
+SEED = 20261130
+CHUNK = {"reference": 200, "cpu": 30}  # programs a test
+BROKEN = 150
+
+# Smallest programs of differences that campaigns found: what it was, and the text. Inputs are made of the seed 1.
+FOUND = {
+    "`and` whose right side reads memory was of the type of its left side": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.i8, 1], o: qd.types.NDArray[qd.i32, 1]):
+            for i in range(8):
+                o[i] = not i and a[i]
+        """,
+    "`or` likewise": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.i64, 1], b: qd.types.NDArray[qd.i8, 1], o: qd.types.NDArray[qd.i64, 1]):
+            for i in range(8):
+                o[i] = b[i] or a[i]
+        """,
+}
+
+
+def settings(arch):
+    if arch != "cpu":
+        return [{}]
+    return [
+        {"opt_level": 0, "debug": True},
+        {"opt_level": 1},
+        {"opt_level": 2, "offline_cache": True, "per_offload_cache": True},
+    ]
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_found(arch_name, name):
+    import textwrap
+
+    text = textwrap.dedent(FOUND[name])
+    for options in settings(arch_name):
+        runtime = check.Runtime(arch_name, **options)
+        wrong = check.check(text, 1, runtime)
+        runtime.close()
+        assert wrong is None, options
+
+
+@pytest.mark.parametrize("chunk", range(8))
+def test_programs(arch_name, chunk, capfd):
+    """Equal to the model in every setting."""
+    count = CHUNK.get(arch_name, 30)
+    findings = []
+    made = check.batch(list(range(SEED + chunk * count, SEED + (chunk + 1) * count)), [arch_name], findings.append)
+    assert made > count * 0.95
+    assert not findings, "\n".join(f"{f.seed} {f.kind} in {f.where}: {f.detail}\n{f.text}" for f in findings[:3])
+
+
+@pytest.mark.parametrize("chunk", range(2))
+def test_broken_programs(chunk, capfd, recwarn):
+    """Refused with a documented exception at the right line."""
+    findings = []
+    broken.batch(list(range(SEED + chunk * BROKEN, SEED + (chunk + 1) * BROKEN)), findings.append)
+    assert not findings, "\n".join(f"{f.seed} {f.where}: {f.detail}\n{f.text}" for f in findings[:3])
+
+
+def test_what_is_reached():
+    """At least 95 % of the rows of the table, of the statements and of the model's calls."""
+    seen = set()
+    for seed in range(SEED, SEED + 500):
+        text = program(seed)
+        try:
+            check.Inputs(text, seed).model(text, seen)
+        except check.Invalid:
+            pass
+    missing = coverage.missing_features(seen)
+    assert len(missing) <= 0.05 * len(set(coverage.features())), missing
+
+
+def test_which_operations_are_reached(tmp_path, monkeypatch, capfd):
+    """At least 95 % of the operations of the IR, save those that only other ways of the language make."""
+    monkeypatch.setenv("QD_DUMP_IR", "1")
+    runtime = check.Runtime("reference", debug=True, debug_dump_path=str(tmp_path))
+    texts = []
+    for seed in range(SEED, SEED + 250):
+        text = program(seed)
+        check.check(text, seed, runtime)
+        texts.append((tmp_path / "k.kir").read_text())
+    runtime.close()
+    wanted = set(coverage.operations()) - coverage.NOT_HERE
+    missing = wanted - coverage.reached_operations(texts)
+    assert len(missing) <= 0.05 * len(wanted), sorted(missing)
+
+
+def test_shrinking():
+    """A program that fails is made small, and stays one that fails."""
+    from programs.shrink import shrink
+
+    text = next(t for t in map(program, range(SEED, SEED + 100)) if "qd.floor" in t)
+    small = shrink(text, lambda t: "qd.floor" in t and "def k" in t)
+    assert "qd.floor" in small and len(small) < len(text) / 2
+
+
+def test_a_campaign(tmp_path):
+    """The command: workers, totals, exit code."""
+    here = os.path.dirname(__file__)
+    environment = child_environment()
+    environment["PYTHONPATH"] += os.pathsep + here
+    command = [
+        sys.executable,
+        "-m",
+        "programs",
+        "--programs",
+        "40",
+        "--broken",
+        "10",
+        "--batch",
+        "10",
+        "--jobs",
+        "2",
+        "--archs",
+        "reference",
+    ]
+    done = subprocess.run(command, env=environment, cwd=here, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("40 programs and 10 broken ones"), done.stdout
