@@ -67,9 +67,13 @@ std::vector<Found> walk(int root) {
 
 }  // namespace
 
-void clean(int root, const StoreConfig &config, const std::function<bool(const Digest &)> &keep) {
+Fd lock_cleaning(int root, bool wait) {
   Fd lock(::openat(root, "clean.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB)) return;  // somebody is at it
+  if (lock && ::flock(lock.get(), LOCK_EX | (wait ? 0 : LOCK_NB))) return Fd();
+  return lock;
+}
+
+void clean(int root, const StoreConfig &config, uint64_t ceiling, const std::function<bool(const Digest &)> &keep) {
   std::vector<Found> files = walk(root);
   uint64_t total = 0;
   for (const Found &f : files) total += f.size;
@@ -80,9 +84,9 @@ void clean(int root, const StoreConfig &config, const std::function<bool(const D
   };
   if (config.cleaning_policy == "version")
     std::erase_if(files, [&](const Found &f) { return other_version(root, f.path, config.version) && remove(f); });
-  if (total <= config.max_bytes) return;
+  if (total <= ceiling) return;
   double factor = std::clamp(config.cleaning_factor, 0.0, 1.0);
-  uint64_t goal = uint64_t(double(config.max_bytes) * (1 - factor));
+  uint64_t goal = std::min(uint64_t(double(config.max_bytes) * (1 - factor)), ceiling);
   std::sort(files.begin(), files.end(), [](const Found &a, const Found &b) { return a.used < b.used; });
   for (const Found &f : files) {
     if (total <= goal) break;

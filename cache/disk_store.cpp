@@ -12,13 +12,16 @@
 #include <filesystem>
 
 #include "cache/entry.hpp"
+#include "cache/hits.hpp"
 #include "cache/layers.hpp"
 
 namespace qd::cache {
 namespace {
 
-constexpr time_t touch_after = 3600;  // a hit is noted at most this often (spec/caching.md 6)
-constexpr size_t usage_unit = 4096;   // bytes published per byte of the usage file
+constexpr time_t touch_after = 3600;   // a hit is noted at most this often (spec/caching.md 6)
+constexpr size_t most_counted = 4096;  // hits are written when so many entries were counted, or after
+constexpr auto settle_after = std::chrono::minutes(10);
+constexpr size_t usage_unit = 4096;  // bytes published per byte of the usage file
 const char *const usage_file = "usage";
 
 std::string error_text(int error) { return std::error_code(error, std::generic_category()).message(); }
@@ -87,7 +90,8 @@ Fd::~Fd() {
 std::string shard_of(const Key &key) { return key.tier + "/" + key.digest.hex().substr(0, 2); }
 std::string path_of(const Key &key) { return shard_of(key) + "/" + key.digest.hex(); }
 
-DiskLayer::DiskLayer(StoreConfig config, bool read_only) : config_(std::move(config)), read_only_(read_only) {
+DiskLayer::DiskLayer(StoreConfig config, bool read_only)
+    : config_(std::move(config)), read_only_(read_only), process_(::getpid()) {
   writable_ = !read_only;
 }
 
@@ -161,6 +165,7 @@ std::optional<Entry> DiskLayer::get(const Key &key) {
   }
   if (!entry) return {};
   use(key.digest);
+  count_hit(key);
   if (!read_only_ && config_.cleaning_policy != "fifo" && ::time(nullptr) - s.st_mtime >= touch_after)
     ::futimens(fd.get(), nullptr);
   return entry;
@@ -174,6 +179,7 @@ std::optional<Info> DiskLayer::stat(const Key &key) {
   size_t first = std::min(size_t(s.st_size), sizeof head);
   if (!read_all(fd.get(), head, first)) return {};
   auto info = decode_header({head, first}, uint64_t(s.st_size), key);
+  if (info) count_hit(key);
   if (info && !read_only_ && config_.cleaning_policy != "fifo" && ::time(nullptr) - s.st_mtime >= touch_after)
     ::futimens(fd.get(), nullptr);
   return info;
@@ -249,8 +255,14 @@ void DiskLayer::clean_when_due(size_t published) {
   struct stat s;
   if (!write_all(usage_.get(), marks) || ::fstat(usage_.get(), &s) || !S_ISREG(s.st_mode)) return;
   uint64_t due = std::max<uint64_t>(config_.max_bytes / 16 / usage_unit, 1);
-  if (uint64_t(s.st_size) < due || ::ftruncate(usage_.get(), 0)) return;
-  clean(root_.get(), config_, [this](const Digest &d) { return in_use(d); });
+  if (uint64_t(s.st_size) < due) return;
+  // Under the lock, so that nothing counted is forgotten without a look at the folder. What may come until the next
+  // look has room below the bound.
+  const Fd lock = lock_cleaning(root_.get(), false);
+  if (!lock || ::ftruncate(usage_.get(), 0)) return;
+  const uint64_t ceiling = due == 1 ? config_.max_bytes : config_.max_bytes - due * usage_unit;
+  clean(root_.get(), config_, ceiling, [this](const Digest &d) { return in_use(d); });
+  settle();
 }
 
 bool DiskLayer::in_use(const Digest &d) {
@@ -261,6 +273,30 @@ bool DiskLayer::in_use(const Digest &d) {
 void DiskLayer::use(const Digest &d) {
   std::lock_guard lock(mutex_);
   used_.insert(d);
+}
+
+void DiskLayer::count_hit(const Key &key) {
+  if (read_only_) return;
+  bool due;
+  {
+    std::lock_guard lock(mutex_);
+    ++hits_[key];
+    due = hits_.size() >= most_counted || std::chrono::steady_clock::now() - settled_ > settle_after;
+  }
+  if (due) settle();
+}
+
+void DiskLayer::settle() noexcept {
+  try {
+    std::unordered_map<Key, uint32_t, KeyHash> counts;
+    {
+      std::lock_guard lock(mutex_);
+      counts.swap(hits_);
+      settled_ = std::chrono::steady_clock::now();
+    }
+    if (usable_.load(std::memory_order_acquire) && writable_.load() && ::getpid() == process_)
+      append_hits(root_.get(), counts);
+  } catch (...) {}  // no memory: the counts are lost
 }
 
 void DiskLayer::built(const std::string &tier, double seconds) {

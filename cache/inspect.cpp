@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "cache/entry.hpp"
+#include "cache/hits.hpp"
 #include "cache/layers.hpp"
 
 namespace qd::cache {
@@ -94,6 +95,12 @@ std::vector<Listed> list_entries(const std::string &root, bool whole) {
           out.push_back(look_at(root, f->path().lexically_relative(root), whole));
     }
   }
+  const Fd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd && !out.empty()) {
+    const auto hits = read_hits(fd.get());
+    for (Listed &l : out)
+      if (const auto found = hits.find(l.path); found != hits.end()) l.hits = found->second;
+  }
   std::sort(out.begin(), out.end(), [](const Listed &a, const Listed &b) { return a.path < b.path; });
   return out;
 }
@@ -137,8 +144,10 @@ Cleaned clean_now(const std::string &root, const StoreConfig &config) {
     ++files, bytes += l.file_bytes;
     if (!l.problem.empty()) ::unlinkat(fd.get(), l.path.c_str(), 0);
   }
-  clean(fd.get(), config, [](const Digest &) { return false; });
+  if (const Fd lock = lock_cleaning(fd.get(), true))
+    clean(fd.get(), config, config.max_bytes, [](const Digest &) { return false; });
   for (const Listed &l : list_entries(root, false)) --files, bytes -= l.file_bytes;
+  sum_up_hits(fd.get());
   done.files = files;
   done.bytes = bytes;
   return done;

@@ -15,7 +15,8 @@ struct Listed {
   std::string path;  // below the root
   std::string tier, arch, key, version;
   uint64_t file_bytes = 0, payload_bytes = 0;
-  int64_t used = 0;  // seconds since 1970: last use, or age with policy fifo
+  uint64_t hits = 0;  // how often a process found it here, as far as that was written down
+  int64_t used = 0;   // seconds since 1970: last use, or age with policy fifo
   std::vector<Component> components;
   Digest payload_digest;
   std::string problem;  // why it would be a miss; empty for an intact entry

@@ -59,6 +59,10 @@ class LayeredStore final : public Store {
     });
   }
 
+  void settle() override {
+    if (disk_) disk_->settle();
+  }
+
   std::unique_ptr<Claim> claim(const Key &key, const std::function<bool()> &cancelled) override {
     auto mine = std::make_unique<LocalClaim>(*this, key);
     std::unique_lock lock(mutex_);

@@ -2,6 +2,7 @@
 // one folder. Inside the cache only; users see store.hpp.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <list>
 #include <map>
@@ -56,6 +57,7 @@ class Fd {  // closes what it holds
 class DiskLayer {
  public:
   explicit DiskLayer(StoreConfig, bool read_only = false);
+  ~DiskLayer() { settle(); }
   std::optional<Entry> get(const Key &);
   std::optional<Info> stat(const Key &);
   void put(const Key &, std::string_view file);  // of encode_entry
@@ -63,6 +65,7 @@ class DiskLayer {
   // single_flight.cpp. Null where there is nothing to wait with.
   std::unique_ptr<Claim> claim(const Key &, const std::function<bool()> &cancelled);
   void built(const std::string &tier, double seconds);  // sets how long others are worth waiting for
+  void settle() noexcept;                               // writes the counts of hits
   const StoreConfig &config() const { return config_; }
 
  private:
@@ -75,6 +78,7 @@ class DiskLayer {
   void clean_when_due(size_t published);
   bool in_use(const Digest &);
   void use(const Digest &);
+  void count_hit(const Key &);
   void warn_once(std::atomic<bool> &said, const std::string &message);
 
   const StoreConfig config_;
@@ -84,12 +88,17 @@ class DiskLayer {
   Fd root_, usage_;
   std::unordered_set<Digest, DigestHash> used_;
   std::map<std::string, double> last_build_;
+  std::unordered_map<Key, uint32_t, KeyHash> hits_;  // not yet written
+  std::chrono::steady_clock::time_point settled_ = std::chrono::steady_clock::now();
+  const int process_;  // a forked child has the counts of its parent
   std::atomic<bool> usable_ = false, writable_ = true, locks_ = true, said_root_ = false, said_write_ = false;
 };
 
-// cleaning.cpp: brings the files of all tiers below `root` to (1 - factor) of the bound when they are over it, the
-// least recently used (lru: last hit; fifo: published) first. Not a file that `keep` names.
-void clean(int root, const StoreConfig &, const std::function<bool(const Digest &)> &keep);
+// cleaning.cpp: one process cleans at a time. Nothing when somebody is at it; `wait`: until he is done.
+Fd lock_cleaning(int root, bool wait);
+// Whoever has the lock: brings the files of all tiers below `root` to (1 - factor) of the bound when they are over
+// `ceiling`, the least recently used (lru: last hit; fifo: published) first. Not a file that `keep` names.
+void clean(int root, const StoreConfig &, uint64_t ceiling, const std::function<bool(const Digest &)> &keep);
 
 std::string shard_of(const Key &);  // "<tier>/<first byte>"
 std::string path_of(const Key &);   // "<tier>/<first byte>/<digest>"

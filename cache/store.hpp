@@ -83,6 +83,7 @@ class Store {
   // Fills payload_digest itself. Published when it returns, or forgotten.
   virtual void put(const Key &, const Blob &payload, const std::vector<Component> &components) = 0;
   virtual void drop(const Key &) = 0;  // the value proved unusable: replace it
+  virtual void settle() {}             // before the end of a process: counts of hits are written down
   // Between a miss and put(). In this process: waits until the other builder is done. Another process: at most
   // min(2 s, three times the last build of this tier), and not at all where the file system has no locks. `cancelled`
   // is polled. A thread must not hold two claims. Never null.
@@ -97,7 +98,7 @@ struct StoreConfig {
   // Folders looked into behind the writable one, in order: shipped with an image, shared by a cluster. Never written,
   // touched, locked or cleaned; entries are checked as any other. The program named them, so any owner is trusted.
   std::vector<std::string> read_only_roots;
-  std::string root;           // the one folder of all tiers; empty: none is known, memory only, with a warning
+  std::string root;  // the one folder of all tiers; empty: none is known, memory only, with a warning
   std::string cleaning_policy = "lru";  // never, version, lru, fifo
   uint64_t max_bytes = 100ull << 20;    // of the files of all tiers together; 0: no bound
   double cleaning_factor = 0.25;        // share freed when over the bound

@@ -158,7 +158,7 @@ void set_launch_poll(std::function<bool()>);
 // The folder of a cache as a tool sees it (cache/inspect.hpp). Nothing here needs a Context.
 struct CacheEntry {
   std::string path, tier, arch, key, version, payload_digest, problem;  // problem: empty for an intact entry
-  uint64_t file_bytes = 0, payload_bytes = 0;
+  uint64_t file_bytes = 0, payload_bytes = 0, hits = 0;
   int64_t used = 0;                                             // seconds since 1970
   std::vector<std::pair<std::string, std::string>> components;  // of the key: name, digest
 };

@@ -100,6 +100,12 @@ void Compiler::verify(const Job &j, const Artifact &stored) const {
           "generation is not deterministic; compare the components in the entry's header");
 }
 
+void Compiler::publish(const Job &j, const cache::Key &key, const cache::Blob &bytes,
+                       const std::vector<cache::Component> &components) const {
+  const trace::Span span("publish", j.tasks[0]->name);
+  store_->put(key, bytes, components);
+}
+
 // Gets the artifact from the store or the plugin. When a finished artifact can be had by the digest of the stored one
 // alone, the artifact itself is not even read.
 void Compiler::fetch(Job &j) const {
@@ -138,7 +144,7 @@ void Compiler::fetch(Job &j) const {
   j.compiled = true;
   const cache::Blob packed = pack(j.artifact);
   if (info.caps & QDB_CAP_FINISH) j.packed = cache::digest_of(packed->view());
-  store_->put(key, packed, j.key.components);
+  publish(j, key, packed, j.key.components);
 }
 
 void Compiler::finish(Job &j) const {
@@ -150,13 +156,17 @@ void Compiler::finish(Job &j) const {
   }
   const KeyOf k2 = finished_key(*j.packed, info, config_.options);
   const cache::Key key{"finished", info.arch, k2.digest};
+  trace::Span tier("finished tier", j.tasks[0]->name);
   const auto look = [&] {
     const auto entry = j.distrust != Distrust::nothing ? std::nullopt : store_->get(key);
-    return entry && unpack(entry->payload, j.finished);
+    if (!entry || !unpack(entry->payload, j.finished)) return false;
+    tier.note(entry->info.origin == cache::Origin::disk ? "disk" : "memory");
+    return true;
   };
   if (look()) return;
   const auto claim = store_->claim(key, *j.cancelled);
   if (look()) return;
+  tier.note("finished");
   j.check();
   const trace::Span span("finish", j.tasks[0]->name);
   try {
@@ -165,7 +175,7 @@ void Compiler::finish(Job &j) const {
     if (e.status != QDB_E_ARTIFACT || j.compiled) throw;
     return finish_again(j, e);
   }
-  store_->put(key, pack(j.finished), k2.components);
+  publish(j, key, pack(j.finished), k2.components);
 }
 
 // A stored artifact that the plugin does not finish is forgotten and made again, once.
@@ -179,10 +189,10 @@ void Compiler::finish_again(Job &j, const Error &refusal) const {
   j.compiled = true;
   const cache::Blob packed = pack(j.artifact);
   j.packed = cache::digest_of(packed->view());
-  store_->put(key, packed, j.key.components);
+  publish(j, key, packed, j.key.components);
   const KeyOf k2 = finished_key(*j.packed, info, config_.options);
   j.finished = backend_->finish(j.artifact);
-  store_->put({"finished", info.arch, k2.digest}, pack(j.finished), k2.components);
+  publish(j, {"finished", info.arch, k2.digest}, pack(j.finished), k2.components);
 }
 
 void Compiler::obtain(std::vector<Job> &jobs, Observations &seen) const {

@@ -49,6 +49,7 @@ class Compiler {
   enum class Distrust;
   void fetch(Job &) const;
   void finish(Job &) const;
+  void publish(const Job &, const cache::Key &, const cache::Blob &, const std::vector<cache::Component> &) const;
   void finish_again(Job &, const Error &refusal) const;
   void verify(const Job &, const Artifact &) const;
   Artifact run_plugin(const Job &) const;

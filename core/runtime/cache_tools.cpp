@@ -20,6 +20,7 @@ std::vector<CacheEntry> cache_list(const std::string &root, bool whole) {
     e.problem = std::move(l.problem);
     e.file_bytes = l.file_bytes;
     e.payload_bytes = l.payload_bytes;
+    e.hits = l.hits;
     e.used = l.used;
     out.push_back(std::move(e));
   }

@@ -86,7 +86,10 @@ class OpenContext final : public Context {
   }
   ~OpenContext() override { close(); }
 
-  void close() override { session_->close(); }
+  void close() override {
+    store_->settle();
+    session_->close();
+  }
   void sync() override {
     auto use = session_->use();
     session_->sync();
@@ -138,7 +141,10 @@ class OpenContext final : public Context {
     session_->on_stream([&](plugin::Stream &s) { s.before(native); });
   }
   void interrupt() override { compiler_->interrupt(); }
-  void quiesce(uint32_t why) override { session_->quiesce(why); }
+  void quiesce(uint32_t why) override {
+    if (why != 1) store_->settle();  // the process ends
+    session_->quiesce(why);
+  }
   std::map<std::string, uint64_t> counts() const override {
     auto use = session_->use();
     const void *found = session_->instance().extension(QD_EXT_COUNTS_NAME, QD_EXT_COUNTS_VERSION);

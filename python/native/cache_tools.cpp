@@ -22,6 +22,7 @@ nb::dict as_dict(const CacheEntry &e) {
   FIELD(problem)
   FIELD(file_bytes)
   FIELD(payload_bytes)
+  FIELD(hits)
   FIELD(used)
 #undef FIELD
   for (const auto &[name, digest] : e.components) components[nb::str(name.c_str())] = digest;

@@ -76,31 +76,37 @@ def _kernels_of(entry: dict[str, Any], names: dict[str, str]) -> list[str]:
 
 
 def info(root: str, as_json: bool) -> int:
-    """Per tier and backend: entries, bytes, oldest and latest use."""
+    """Per tier and backend: entries, bytes, hits, oldest and latest use; damaged entries by name."""
     now = time.time()
     groups: dict[tuple[str, str], dict[str, Any]] = {}
-    damaged = 0
+    damaged = []
     for e in _native.cache_list(root):
-        damaged += bool(e["problem"])
+        if e["problem"]:
+            damaged.append({"path": e["path"], "problem": e["problem"]})
         g = groups.setdefault(
-            (e["tier"], e["arch"] or "?"), {"entries": 0, "bytes": 0, "payload_bytes": 0, "oldest": now, "latest": 0}
+            (e["tier"], e["arch"] or "?"),
+            {"entries": 0, "bytes": 0, "payload_bytes": 0, "hits": 0, "oldest": now, "latest": 0},
         )
         g["entries"] += 1
         g["bytes"] += e["file_bytes"]
         g["payload_bytes"] += e["payload_bytes"]
+        g["hits"] += e["hits"]
         g["oldest"], g["latest"] = min(g["oldest"], e["used"]), max(g["latest"], e["used"])
     rows = [{"tier": tier, "arch": arch, **g} for (tier, arch), g in sorted(groups.items())]
-    total = {"entries": sum(r["entries"] for r in rows), "bytes": sum(r["bytes"] for r in rows)}
+    total = {name: sum(r[name] for r in rows) for name in ("entries", "bytes", "hits")}
     if as_json:
         print(json.dumps({"path": root, "tiers": rows, "damaged": damaged, **total}))
         return 0
-    print(f"{root}: {total['entries']} entries, {_size(total['bytes'])}, {damaged} damaged")
+    print(f"{root}: {total['entries']} entries, {_size(total['bytes'])}, {total['hits']} hits, {len(damaged)} damaged")
     if rows:
         shown = [
-            (r["tier"], r["arch"], str(r["entries"]), _size(r["bytes"]), _age(r["oldest"], now), _age(r["latest"], now))
+            (r["tier"], r["arch"], str(r["entries"]), _size(r["bytes"]), str(r["hits"]), _age(r["oldest"], now),
+             _age(r["latest"], now))
             for r in rows
-        ]
-        _table([("tier", "backend", "entries", "on disk", "oldest use", "latest use"), *shown])
+        ]  # fmt: skip
+        _table([("tier", "backend", "entries", "on disk", "hits", "oldest use", "latest use"), *shown])
+    for e in damaged:
+        print(f"{e['path']}: {e['problem']}")
     return 0
 
 
@@ -118,11 +124,11 @@ def list_(root: str, as_json: bool) -> int:
         return 0
     now = time.time()
     rows = [
-        (e["path"][: len(e["tier"]) + 16], e["arch"], _size(e["file_bytes"]), _age(e["used"], now),
+        (e["path"][: len(e["tier"]) + 16], e["arch"], _size(e["file_bytes"]), str(e["hits"]), _age(e["used"], now),
          e["problem"] or ", ".join(e["kernels"]))
         for e in entries
     ]  # fmt: skip
-    _table([("entry", "backend", "on disk", "last use", "kernel"), *rows])
+    _table([("entry", "backend", "on disk", "hits", "last use", "kernel"), *rows])
     return 0
 
 
@@ -147,11 +153,26 @@ def clean(root: str, as_json: bool, everything: bool, max_size: int | None) -> i
         bound = 2**63 - 1  # the option's 0: no bound
     policy = values["offline_cache_cleaning_policy"]
     factor = 0.0 if max_size is not None else values["offline_cache_cleaning_factor"]
+    before = _native.cache_list(root)
     files, freed = _native.cache_clean(root, "lru" if policy == "never" else policy, bound, factor)
+    left = {e["path"] for e in _native.cache_list(root)}
+    gone = [e for e in before if e["path"] not in left]
+    tiers = {
+        tier: {
+            "files": len(of),
+            "bytes": sum(e["file_bytes"] for e in of),
+            "damaged": sum(bool(e["problem"]) for e in of),
+        }
+        for tier in sorted({e["tier"] for e in gone})
+        for of in [[e for e in gone if e["tier"] == tier]]
+    }
     if as_json:
-        print(json.dumps({"path": root, "files": files, "bytes": freed}))
-    else:
-        print(f"{files} entries removed, {_size(freed)} freed")
+        print(json.dumps({"path": root, "files": files, "bytes": freed, "tiers": tiers}))
+        return 0
+    print(f"{files} entries removed, {_size(freed)} freed")
+    for tier, t in tiers.items():
+        damaged = f", {t['damaged']} of them damaged" if t["damaged"] else ""
+        print(f"  {tier}: {t['files']} entries, {_size(t['bytes'])}{damaged}")
     return 0
 
 

@@ -1,6 +1,5 @@
-// folder.hpp: a temporary folder for one test, and the small pieces that most cache tests share.
+// folder.hpp: the small pieces that most cache tests share.
 #pragma once
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -12,22 +11,11 @@
 #include <vector>
 
 #include "cache/store.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace qd::cache {
 
-struct Folder {
-  std::string path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "qdcache_test_XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all, ignored);
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string operator/(const std::string &name) const { return path + "/" + name; }
-};
+using Folder = test::TemporaryFolder;
 
 inline Key key_of(std::string_view text, std::string tier = "elf") { return {std::move(tier), "cpu", digest_of(text)}; }
 

@@ -41,7 +41,9 @@ def cache(tmp_path):
 
     def run(*arguments, root="cache", check=True):
         command = [sys.executable, "-m", "quadrants", "cache", *arguments, "--json", "--root", str(tmp_path / root)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=child_environment())
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=child_environment()
+        )
         assert not check or done.returncode == 0, done.stderr
         return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
@@ -61,18 +63,26 @@ def test_info_list_verify_clean(run_script, cache, tmp_path):
     found = entries(tmp_path / "cache")
     _, info = cache("info")
     assert info["entries"] == len(found) and info["bytes"] == sum(p.stat().st_size for p in found)
-    assert {t["tier"] for t in info["tiers"]} >= {"artifact", "plan", "source"} and info["damaged"] == 0
+    assert {t["tier"] for t in info["tiers"]} >= {"artifact", "plan", "source"} and info["damaged"] == []
+    assert info["hits"] == 0
+    run_script(PROGRAM)
+    _, warm = cache("info")
+    assert warm["hits"] == sum(t["hits"] for t in warm["tiers"]) == sum(e["hits"] for e in cache("list")[1]["entries"])
+    assert {t["tier"]: t["hits"] for t in warm["tiers"]}["plan"] == 2  # a kernel each
     _, listed = cache("list")
     kernels = {k for e in listed["entries"] if e["tier"] == "artifact" for k in e["kernels"]}
     assert kernels == {"first", "second"}
 
     found[0].write_bytes(found[0].read_bytes()[:-1])
+    name = str(found[0].relative_to(tmp_path / "cache"))
+    assert [e["path"] for e in cache("info")[1]["damaged"]] == [name]
     status, verified = cache("verify", check=False)
     assert status == 1
     assert [e["path"] for e in verified["damaged"]] == [str(found[0].relative_to(tmp_path / "cache"))]
 
     _, cleaned = cache("clean")
     assert cleaned["files"] == 1 and not found[0].exists()
+    assert list(cleaned["tiers"]) == [name.split("/")[0]] and cleaned["tiers"][name.split("/")[0]]["damaged"] == 1
     assert cache("verify")[1]["damaged"] == []
     _, cleaned = cache("clean", "--all")
     assert cleaned["files"] == len(found) - 1 and entries(tmp_path / "cache") == []

@@ -139,7 +139,9 @@ class Kernel:
         frontend_ms = (time.perf_counter() - began) * 1e3
         executable = context.compile(walk.builder, True) if key is not None else context.compile(walk.builder)
         if key is not None:
+            storing = time.perf_counter()
             source_tier.store(self, context, key, walk, executable, self.src_ll_cache_observations)
+            self._trace(runtime, "publish", "source tier", storing)
         return self._add(executable, walk, runtime, frontend_ms)
 
     def _trace(self, runtime, category, note, began):
