@@ -1,33 +1,20 @@
 // crowd.hpp: small kernels with known results and processes that compile them on one cache folder; for tests of what
 // happens when processes die, or when many start at once.
 #pragma once
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "core/api/core.hpp"
 #include "core/ir/ir.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace qd::test {
-
-struct TemporaryFolder {
-  std::string path;
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "qd_crowd_XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
 
 // Kernel number k: three loops over x, which add k, double, and add one.
 inline std::string kernel_text(int k) {

@@ -12,6 +12,7 @@
 #include "core/api/core.hpp"
 #include "core/ir/ir.hpp"
 #include "qd/qd_backend.h"
+#include "tests/support/temporary_folder.hpp"
 
 namespace qd {
 namespace {
@@ -32,17 +33,11 @@ func @k($x: buf i32 1) {
 
 struct ContextTest : testing::Test {
   ContextConfig config;
-  std::string folder;
+  test::TemporaryFolder folder;
   ContextTest() {
-    std::string name = (fs::temp_directory_path() / "qdcontext_test_XXXXXX").string();
-    folder = mkdtemp(name.data());
     config.archs = {"null"};
     config.plugin_dir = QD_BESIDE;
-    config.cache_root = folder + "/cache";
-  }
-  ~ContextTest() override {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
+    config.cache_root = folder / "cache";
   }
 };
 

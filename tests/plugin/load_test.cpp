@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "core/plugin/load.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace qd::plugin {
 namespace {
@@ -17,20 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 const std::string made = QD_MADE;
 
-struct Folder {
-  std::string path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "qdplugin_test_XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
-
 struct Load : testing::Test {
-  Folder folder;
+  test::TemporaryFolder folder;
   ContextConfig config;
   std::vector<PluginReport> chain;
   Load() {
