@@ -7,6 +7,7 @@ Objects are numbered in the order in which they are met, so that two names for o
 """
 
 import enum
+import struct
 import types
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
@@ -18,12 +19,20 @@ from quadrants import _native
 
 _DataType = _native.DataType
 _PLAIN = (int, bool, str, type(None))
-# Special methods with which an object could answer for values that nobody recorded.
-_TELLING = (
-    "__bool__", "__len__", "__getitem__", "__call__", "__iter__", "__contains__", "__getattr__", "__index__", "__int__",
-    "__float__", "__add__", "__radd__", "__mul__", "__rmul__", "__sub__", "__rsub__", "__lt__", "__gt__", "__array__",
-    "kernel_attribute", "static_items",
-)  # fmt: skip
+# Special methods that a class may have: they are run when an object is made, copied, shown or stored, never for what a
+# walk asks. Any other one could answer for values that nobody recorded. A call is noted by the walk.
+_ORDINARY = frozenset((
+    "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__", "__annotate__",
+    "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__", "__type_params__",
+    "__orig_bases__", "__parameters__", "__abstractmethods__", "__subclasshook__", "__class_getitem__", "__match_args__",
+    "__dataclass_fields__", "__dataclass_params__", "__protocol_attrs__", "__non_callable_proto_members__",
+    "__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__del__", "__call__", "__hash__",
+    "__repr__", "__str__", "__format__", "__dir__", "__sizeof__", "__setattr__", "__delattr__", "__getstate__",
+    "__setstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__copy__", "__deepcopy__",
+    "__replace__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__instancecheck__", "__subclasscheck__",
+    "__prepare__",
+))  # fmt: skip
+_HOOKS = ("kernel_attribute", "static_items")  # of the front end
 _kinds: dict[type, Any] = {}
 
 
@@ -55,7 +64,7 @@ class Forms:
         if kind in _PLAIN:
             return x if kind is not int or -(2**53) < x < 2**53 else ["int", str(x)]
         if kind is float:
-            return ["float", x.hex()]
+            return ["float", x.hex() if x == x else struct.pack(">d", x).hex()]
         if kind is _DataType:
             return ["type", x.name]
         known = self.numbers.get(id(x))
@@ -63,9 +72,7 @@ class Forms:
             return ["seen", known]
         if not _kinds:
             _fill()
-        maker = _kinds.get(kind)
-        if maker is None:
-            maker = _kinds[kind] = _maker_for(kind)
+        maker = _kinds.get(kind) or _maker_for(kind)
         self.number(x)
         return maker(self, x)
 
@@ -97,8 +104,8 @@ def _dict(forms, x):
 
 
 def _array(forms, x):
-    if x.dtype.hasobject:
-        raise NoForm("a NumPy array of objects")
+    if x.dtype.hasobject or x.dtype.fields:
+        raise NoForm("a NumPy array of objects or of records")
     return ["array", list(x.shape), x.dtype.str, _native.digest(x.tobytes()).hex()]
 
 
@@ -189,9 +196,18 @@ def _ndarray(forms, x):
         x.dtype.name,
         list(x.shape),
         list(x.element_shape),
+        list(getattr(x, "_tensor_layout", None) or ()),
         memory,
         None if grad is None else forms.of(grad),
     ]
+
+
+def _tensor(forms, x):
+    return ["tensor", forms.of(x._impl)]
+
+
+def _struct(forms, x):
+    return ["struct", [[name, forms.of(one)] for name, one in x.items], *_struct_methods(forms, x.methods)]
 
 
 def _matrix(forms, x):
@@ -207,39 +223,66 @@ def _range(forms, x):
 
 
 def _matrix_type(forms, x):
-    return ["matrix type", x.ndim, x.n, x.m, None if x.dtype is None else x.dtype.name]
+    return ["matrix type", type(x).__name__, x.ndim, x.n, x.m, None if x.dtype is None else x.dtype.name]
 
 
 def _ndarray_type(forms, x):
     inner = None if x.dtype is None else forms.of_annotation(x.dtype)
     shape = None if x.element_shape is None else list(x.element_shape)
-    return ["ndarray type", inner, x.ndim, x.needs_grad, x.boundary, x.element_dim, shape, *([True] if x.optional else [])]
+    return [
+        "ndarray type",
+        inner,
+        x.ndim,
+        x.needs_grad,
+        x.boundary,
+        x.element_dim,
+        shape,
+        *([True] if x.optional else []),
+    ]
 
 
 def _template(forms, x):
     return ["template", forms.of_annotation(x.element_type), x.ndim]
 
 
+def _view_type(forms, x):
+    return ["view type", None if x.dtype is None else forms.of_annotation(x.dtype), x.boundary]
+
+
+def _ref_type(forms, x):
+    return ["ref type", forms.of_annotation(x.tp)]
+
+
+def _namespace(forms, x):
+    return ["namespace", *_named(type(x)), *([name, forms.of(one)] for name, one in vars(x).items())]
+
+
+def _named_tuple(forms, x):
+    return ["named tuple", *_named(type(x)), *([name, forms.of(one)] for name, one in zip(x._fields, x))]
+
+
 def _dataclass(forms, x):
-    return ["dataclass", *_named(type(x)), *([f.name, forms.of(getattr(x, f.name))] for f in dataclass_fields(x))]
+    parts = ([f.name, forms.of(getattr(x, f.name))] for f in dataclass_fields(x))
+    return ["dataclass", *_named(type(x)), *_decorated(type(x)), *parts]
 
 
 def _instance(forms, x):
-    return [
-        "object",
-        *_named(type(x)),
-        getattr(type(x), "_data_oriented", None),
-        getattr(type(x), "_template_primitives", None),
-    ]
+    return ["object", *_named(type(x)), *_decorated(type(x))]
+
+
+def _decorated(cls):
+    return getattr(cls, "_data_oriented", None), getattr(cls, "_template_primitives", None)
 
 
 def _fill():
     """The table of kinds, late: it needs the host classes."""
     from quadrants.lang.func import BoundFunc, Func
     from quadrants.lang.static import ndrange
-    from quadrants.lang.struct import StructField
-    from quadrants.types.annotations import NdarrayType, Template
+    from quadrants.lang.struct import Struct, StructField
+    from quadrants.lang.tensor import Tensor
+    from quadrants.types.annotations import BufferViewType, NdarrayType, Template
     from quadrants.types.compound import MatrixType
+    from quadrants.types.primitive import RefType
     from quadrants.types.structs import StructType
 
     for kinds, maker in (
@@ -247,17 +290,20 @@ def _fill():
         ((BoundFunc,), _bound), ((ndrange,), _ndrange), ((range,), _range), ((MatrixType,), _matrix_type),
         ((StructField,), _struct_field), ((StructType,), _struct_type), ((NdarrayType,), _ndarray_type), ((Template,), _template), ((types.ModuleType,), _module),
         ((types.FunctionType,), _python_function), ((types.BuiltinFunctionType, np.ufunc), _builtin),
-        ((bytes,), lambda forms, x: ["bytes", x.hex()]), ((type, enum.EnumMeta), _class),
+        ((bytes,), lambda forms, x: ["bytes", x.hex()]), ((type, enum.EnumMeta), _class), ((Tensor,), _tensor),
+        ((Struct,), _struct), ((BufferViewType,), _view_type), ((RefType,), _ref_type),
+        ((types.SimpleNamespace,), _namespace),
     ):  # fmt: skip
         for kind in kinds:
             _kinds[kind] = maker
 
 
 def _maker_for(kind):
-    """Who makes the form of a type that is met for the first time."""
+    """Who makes the form of an object of a type that is not in the table. Asked each time: methods can be added to a class."""
     from quadrants.lang.field import Field
     from quadrants.lang.matrix import Matrix
     from quadrants.lang.ndarray import Ndarray
+    from quadrants.types.compound import MatrixType
 
     for base, maker in (
         (Field, _field),
@@ -265,22 +311,46 @@ def _maker_for(kind):
         (Matrix, _matrix),
         (enum.Enum, _enum),
         (np.generic, _scalar),
+        (MatrixType, _matrix_type),
     ):
         if issubclass(kind, base):
             return maker
     where = kind.__module__.split(".", 1)[0]
-    if issubclass(kind, (type, types.ModuleType)):
-        return _class if issubclass(kind, type) else _module
+    if issubclass(kind, types.ModuleType):
+        return _module
+    if kind.__bases__ == (tuple,) and type(getattr(kind, "_fields", None)) is tuple and _field_order(kind):
+        return _named_tuple
     if where in ("quadrants", "builtins", "numpy"):
         return _none
-    if (
-        any(name in base.__dict__ for base in kind.__mro__[:-1] for name in _TELLING)
-        or kind.__getattribute__ is not object.__getattribute__
-    ):
+    if (kind.__module__, kind.__name__) == ("argparse", "Namespace"):
+        return _namespace
+    if _tells(kind) or kind.__getattribute__ is not object.__getattribute__ and not issubclass(kind, type):
         return _none
-    if kind.__eq__ is not object.__eq__:
-        return _dataclass if is_dataclass(kind) else _none
-    return _instance
+    if issubclass(kind, type):
+        return _class
+    return _dataclass if is_dataclass(kind) and kind.__eq__ is not object.__eq__ else _instance
+
+
+def _tells(kind) -> bool:
+    """Whether a class has special methods that a walk could run without a record of it."""
+    return any(
+        name in _HOOKS or name[:2] == "__" and name[-2:] == "__" and name not in _ORDINARY and not _made(base, name)
+        for base in kind.__mro__[:-1]
+        if base is not type
+        for name in base.__dict__
+    )
+
+
+def _made(cls, name) -> bool:
+    """Whether it is the comparison that `dataclass` wrote, which follows from the members."""
+    code = getattr(cls.__dict__[name], "__code__", None)
+    return name == "__eq__" and is_dataclass(cls) and code is not None and code.co_filename == "<string>"
+
+
+def _field_order(kind) -> bool:
+    """Whether a named tuple is as `collections.namedtuple` makes it: without methods of its own."""
+    own = ("_fields", "_make", "_replace", "_asdict", "_field_defaults", *kind._fields)
+    return all(n in own or n in _ORDINARY for n in kind.__dict__)
 
 
 def _none(forms, x):

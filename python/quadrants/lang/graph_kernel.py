@@ -27,7 +27,7 @@ class PieceSource(Source):
     def __init__(self, whole: Source, body: list[ast.stmt], number: int) -> None:
         for name in ("file", "first", "indent", "lines", "missing", "name"):
             setattr(self, name, getattr(whole, name))
-        self._digest, self.number, self.forced, self.stores = None, number, set(), {}
+        self._digest, self.number, self.stores = None, number, {}
         node = whole.tree
         self._tree = ast.copy_location(
             ast.FunctionDef(node.name, node.args, body, node.decorator_list, node.returns, node.type_comment), node

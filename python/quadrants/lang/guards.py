@@ -15,6 +15,8 @@ from quadrants.lang.forms import Forms, NoForm
 
 MAX_CAPTURED = 4096  # elements of a captured list or array
 
+PASSED = (int, float, bool)  # what `data_oriented(template_primitives=False)` passes at each call
+
 _CONSTANT_MODULES = ("quadrants", "math", "numpy", "operator")
 
 
@@ -81,6 +83,12 @@ def _struct():
     from quadrants.lang.struct import Struct
 
     return Struct
+
+
+def _func():
+    from quadrants.lang.func import Func
+
+    return Func
 
 
 def _bound_func():
@@ -154,7 +162,7 @@ class Recorder:
         step = ["m", number, name]
         if bundles.is_bundle(annotation):
             self._note_parts(step, value)
-        elif annotation is None or arguments.is_template(annotation):
+        elif arguments.by_value(annotation, value):
             self._note(step, value, f'member "{name}"')
         else:
             try:
@@ -164,6 +172,18 @@ class Recorder:
             except NoForm as none:
                 self.cannot(f'member "{name}": {none}')
         return annotation, value
+
+    def passed(self, owner, name: str):
+        """Notes the type of a member that is an argument of each call. AttributeError when it can't be one."""
+        kind = type(owner.__dict__[name])
+        if kind not in PASSED or type(owner)._template_primitives:
+            raise AttributeError(name)
+        number = self.forms.numbers.get(id(owner))
+        if number is None:
+            self.cannot(f'member "{name}" of a {type(owner).__name__} that was reached through something unrecorded')
+        elif not self.unstable:
+            self.steps.append(["p", number, name])
+            self.seen.append(kind.__name__)
 
     def cannot(self, why: str):
         """What the kernel depends on can't be told to another process."""
@@ -231,7 +251,9 @@ class Recorder:
             found = getattr(owner, name)
             if not _constant(owner):
                 self._keep.append(owner)
-                if isinstance(found, (types.MethodType, _bound_func())):  # made anew at each access: the function is what counts
+                if isinstance(
+                    found, (types.MethodType, _bound_func())
+                ):  # made anew at each access: the function is what counts
                     self.guards.add_attribute(owner, name + ".__func__", found.__func__)
                 else:
                     self.guards.add_attribute(owner, name, found)
@@ -256,4 +278,4 @@ def _constant(owner) -> bool:
         return owner.__name__.split(".", 1)[0] in _CONSTANT_MODULES
     if isinstance(owner, type):
         return owner.__module__.split(".", 1)[0] in _CONSTANT_MODULES
-    return type(owner).__module__.split(".", 1)[0] in ("quadrants", "builtins", "numpy")
+    return type(owner).__module__.split(".", 1)[0] in ("quadrants", "builtins", "numpy") and type(owner) is not _func()

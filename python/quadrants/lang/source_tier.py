@@ -19,7 +19,7 @@ from quadrants.lang import config
 from quadrants.lang.forms import Forms, NoForm
 from quadrants.lang.forms import signature as signature_form
 from quadrants.lang.frontend import arguments, errors, reports, results
-from quadrants.lang.frontend.arguments import argument_form, is_template
+from quadrants.lang.frontend.arguments import argument_form
 from quadrants.lang.func import Func
 from quadrants.lang.guards import Recorder
 
@@ -40,7 +40,7 @@ def front_end_digest() -> str:
         for folder, folders, files in os.walk(root):
             folders[:] = sorted(name for name in folders if name not in ("__pycache__", "plugins"))
             for name in sorted(files):
-                if name.endswith(".py"):
+                if name.endswith((".py", ".pyc")):  # a package may be installed without its sources
                     path = os.path.join(folder, name)
                     with open(path, "rb") as file:
                         parts.append(b"%s\0%s\0" % (os.path.relpath(path, root).encode(), file.read()))
@@ -110,13 +110,15 @@ def read_again(kernel: Any, values: Any, steps: Any) -> Recorder | None:
     types = kernel.signature.types
     rec.begin(kernel.func, arguments.owners(types, values))
     for annotation, value in zip(types, values):
-        if annotation is not None and is_template(annotation):
+        if annotation is not None and arguments.by_value(annotation, value):
             rec._content(value)
     try:
         for kind, number, name in steps:
             owner = rec.forms.objects[number]
             if kind == "m":
                 rec.member(kernel, owner, name)
+            elif kind == "p":
+                rec.passed(owner, name)
             elif kind == "n":
                 rec.name(owner.fn if type(owner) is Func else owner, name)
             else:
@@ -173,7 +175,8 @@ def _unpack(out, meta, kernel, values, rec):
     out.args = []
     for k, stored in enumerate(meta["args"]):
         if k >= len(held):
-            held.append(getattr(held[stored[1]], stored[2]))
+            owner = held[stored[1]]
+            held.append(owner[stored[2]] if type(owner) is dict else getattr(owner, stored[2]))
         out.args.append(_argument_plan(stored, held[k]))
     out.words = [("buffer", objects[word[1]].buffer) if word[0] == "buffer" else tuple(word) for word in meta["words"]]
     out.result = results.decoder(results.resolve_types(kernel.signature.returns)) if meta["returns"] else None
@@ -267,7 +270,7 @@ def _stored_argument(a):
     tag = a[0]
     if tag == "member" and len(a) == 4:
         return [*a[:3], _stored_argument(a[3])]
-    if len(a) != 2 or tag not in ("template", "instance", "scalar", "scalars", "array"):
+    if len(a) != 2 or tag not in ("template", "instance", "scalar", "scalars", "array", "mapping"):
         raise NoForm("an argument is of a kind that is not recorded")
     if tag == "template" or tag == "instance":
         return [tag, None]

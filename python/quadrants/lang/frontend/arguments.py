@@ -6,12 +6,16 @@ import numpy as np
 
 from quadrants import _native
 from quadrants._native import DataType
+from quadrants.lang.buffer_view import BufferView
 from quadrants.lang.exception import QuadrantsRuntimeTypeError
+from quadrants.lang.field import Field
 from quadrants.lang.forms import NoForm
+from quadrants.lang.struct import Struct
 from quadrants.lang.tensor import Tensor
 from quadrants.lang.util import cook_dtype
-from quadrants.types.annotations import NdarrayType, Template
+from quadrants.types.annotations import BufferViewType, NdarrayType, Template
 from quadrants.types.compound import MatrixType
+from quadrants.types.structs import StructType
 
 
 def is_template(annotation):
@@ -23,10 +27,19 @@ def is_tensor(annotation):
     return isinstance(annotation, type) and issubclass(annotation, Tensor)
 
 
+def by_value(annotation, value) -> bool:
+    """Whether an argument is a compile-time value. What is annotated `qd.Tensor` decides itself: fields and None are."""
+    if isinstance(value, Tensor):
+        value = value._impl
+    if annotation is None or is_template(annotation):
+        return True
+    return is_tensor(annotation) and (value is None or isinstance(value, Field))
+
+
 def owners(annotations, values) -> list:
-    """The arguments of a call that a walk looks into, and whether they count as a whole: templates and the object of a
-    method do, of a dataclass argument the members that are read."""
-    return [(v, not _dataclass(t)) for t, v in zip(annotations, values) if t is None or is_template(t) or _dataclass(t)]
+    """The arguments of a call that a walk looks into, and whether they count as a whole: compile-time values and the object
+    of a method do, of a dataclass argument the members that are read."""
+    return [(v, not _dataclass(t)) for t, v in zip(annotations, values) if by_value(t, v) or _dataclass(t)]
 
 
 def _dataclass(annotation):
@@ -71,22 +84,52 @@ def expected_element(annotation):
 
 def argument_form(kernel, k, name, annotation, value):
     """What the front end knows of an argument before it walks; compile-time arguments come with the values read."""
-    if annotation is None or is_template(annotation):
+    if isinstance(value, Tensor):
+        return ["tensor", argument_form(kernel, k, name, annotation, value._impl)]
+    if by_value(annotation, value):
         return "template"
+    if is_tensor(annotation):
+        annotation = NdarrayType
     if annotation is NdarrayType or isinstance(annotation, NdarrayType):
-        found = None if value is None else _native.array_kind(value)
-        if found is None:
-            raise NoForm(f'argument "{name}" is no array')
-        kind, d = found
-        one = NdarrayType() if annotation is NdarrayType else annotation
-        wanted = expected_element(one)[1]
-        dims = one.element_dim or len(wanted or ())
-        return ["array", kind, list(d["shape"])[-dims:] if dims and d["source"] != "nd" else None]
+        return _array_form(name, annotation, value)
     if isinstance(annotation, DataType) or annotation in (int, float, bool):
         check_number(kernel, k, name, cook_dtype(annotation), value)
         return "number"
     if isinstance(annotation, MatrixType):
         return "matrix"
+    if isinstance(annotation, StructType):
+        return _struct_form(name, annotation, value)
+    if is_view(annotation):
+        if not isinstance(value, BufferView):
+            raise NoForm(f'argument "{name}" is no BufferView')
+        return ["view", type(value).__qualname__, argument_form(kernel, k, name, NdarrayType, value._arr)]
     if _dataclass(annotation):
         return "dataclass"
     raise NoForm(f'argument "{name}" has an annotation of a kind that is not recorded')
+
+
+def is_view(annotation) -> bool:
+    """Whether an annotation is `qd.BufferView`, with or without an element type."""
+    return annotation is BufferView or annotation is BufferViewType or isinstance(annotation, BufferViewType)
+
+
+def _array_form(name, annotation, value):
+    if value is None:
+        return "none"
+    found = _native.array_kind(value)
+    if found is None:
+        raise NoForm(f'argument "{name}" is no array')
+    kind, d = found
+    one = NdarrayType() if annotation is NdarrayType else annotation
+    wanted = expected_element(one)[1]
+    dims = one.element_dim or len(wanted or ())
+    return ["array", kind, list(d["shape"])[-dims:] if dims and d["source"] != "nd" else None]
+
+
+def _struct_form(name, kind, value):
+    """Which of a struct and its inner structs are dicts: their members are numbers."""
+    entries = value.entries if isinstance(value, Struct) else value
+    if not isinstance(entries, dict) or set(entries) != set(kind.members):
+        raise NoForm(f'argument "{name}" has other members than its type')
+    inner = [_struct_form(name, t, entries[n]) for n, t in kind.members.items() if isinstance(t, StructType)]
+    return ["struct", type(value).__module__, type(value).__qualname__, *inner]

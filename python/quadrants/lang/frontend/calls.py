@@ -7,7 +7,7 @@ from quadrants.lang.elementwise import cast
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import bundles, matrices, realfuncs, reports, structs, views
 from quadrants.lang.frontend.access import Acc
-from quadrants.lang.frontend.arguments import is_template, is_tensor
+from quadrants.lang.frontend.arguments import is_template, is_tensor, is_view
 from quadrants.lang.frontend.exprs import enum_member
 from quadrants.lang.frontend.outside import call_python
 from quadrants.lang.frontend.results import resolve_types
@@ -183,7 +183,7 @@ def _need_place(w, node, place):
                 f'Kernel argument "{node.id}" is immutable in the kernel. If you want to change its '
                 "value, please create a new variable."
             )
-        if node.id in w.vars and node.id not in w.source.forced:
+        if node.id in w.vars and node.id not in w.forced:
             raise NeedVariable(w.source, node.id)
 
 
@@ -328,7 +328,7 @@ def _argument(w, func, name, annotation, a):
     """Value of one argument. `a` is a syntax node, or an already evaluated value (defaults, starred)."""
     is_node = isinstance(a, ast.AST)
     source = func.source
-    changed = name in _stores(source) or name in source.forced
+    changed = name in _stores(source) or name in w.forced_in(source)
     if is_template(annotation):
         v = ref(w, a) if is_node else w.wrap(a)
         if changed and type(v) not in PLACES and (type(v) in SCALARS or type(v) in COMPOUND):
@@ -338,7 +338,7 @@ def _argument(w, func, name, annotation, a):
         return v
     if is_tensor(annotation):
         return ref(w, a) if is_node else w.wrap(a)
-    if views.is_view(annotation):
+    if is_view(annotation):
         v = ref(w, a) if is_node else w.wrap(a)
         if type(v) is not views.View:
             raise QuadrantsSyntaxError(

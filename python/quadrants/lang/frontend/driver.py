@@ -43,6 +43,7 @@ from quadrants.lang.frontend.arguments import (
     expected_element,
     is_template,
     is_tensor,
+    is_view,
     owners,
 )
 from quadrants.lang.frontend.results import decoder, resolve_types
@@ -79,12 +80,13 @@ def walk(kernel, values, runtime) -> Walk:
 
 
 def _walk_until_settled(kernel, values, runtime):
+    forced = {}
     while True:
-        w = Walker(kernel.name, runtime)
+        w = Walker(kernel.name, runtime, forced)
         try:
             return _walk(w, kernel, values)
         except NeedVariable as need:
-            need.source.forced.add(need.name)
+            forced.setdefault(need.source, set()).add(need.name)
         except Exception as error:
             raise _reported(w, error, runtime) from (error if _foreign(error) else None)
 
@@ -113,7 +115,7 @@ def _walk(w, kernel, values):
     w.readonly = frozenset(names)
     w.enums = {name: v for name, v in zip(names, values) if isinstance(v, enum.Enum)}
     for name, v in bound:
-        if type(v) in (Mat, Rec) and (name in kernel.source.stores or name in kernel.source.forced):
+        if type(v) in (Mat, Rec) and (name in kernel.source.stores or name in w.forced):
             v = variable(w, v)  # a copy, whose elements the kernel may assign
         w.declare(name, v)
     returns = kernel.signature.returns
@@ -169,7 +171,7 @@ def parameter(w, kernel, plan, k, name, annotation, value):
         return _vector(w, plan, k, name, annotation)
     if isinstance(annotation, StructType):
         return structs.parameter(w, plan, k, name, annotation, value, kernel)
-    if views.is_view(annotation):
+    if is_view(annotation):
         return views.parameter(w, kernel, plan, k, name, annotation, value)
     if bundles.is_bundle(annotation):
         return bundles.of_argument(w, kernel, plan, k, name, annotation, value)

@@ -199,7 +199,7 @@ def _range(w, node, over, config):
 
 def _bind(w, target, index):
     names = _names(target)
-    stores, forced = w.source.stores, w.source.forced
+    stores, forced = w.source.stores, w.forced
     for name, v in zip(names, index):
         w.declare(name, variable(w, v) if name in stores or name in forced else v)
 
@@ -210,7 +210,7 @@ def _bind_group(w, node, index):
     _check_shadow(w, node.target)
     v = Mat(len(index), 1, 1, list(index))
     name = node.target.id
-    w.declare(name, variable(w, v) if name in w.source.stores or name in w.source.forced else v)
+    w.declare(name, variable(w, v) if name in w.source.stores or name in w.forced else v)
 
 
 def _run(w, node, box, config, bind):

@@ -6,8 +6,7 @@ launch plan when a number at its end is first read.
 
 from quadrants import _native
 from quadrants.lang.exception import QuadrantsSyntaxError
-
-_PASSED = (int, float, bool)
+from quadrants.lang.guards import PASSED
 
 
 class Root:
@@ -35,7 +34,7 @@ class Root:
             return found
         value = getattr(self.obj, "__dict__", {}).get(attr)
         kind = type(value)
-        if kind in _PASSED and not type(self.obj)._template_primitives:
+        if kind in PASSED and not type(self.obj)._template_primitives:
             if w.static:
                 raise QuadrantsSyntaxError(
                     f"'{attr}' is a primitive member of a @qd.data_oriented(template_primitives=False) object, so it is "
@@ -50,7 +49,7 @@ class Root:
         return None
 
     def _lifted(self, w, attr, kind):
-        w.rec.cannot(f'the member "{attr}" is an argument of each call, and its type is not recorded')
+        w.rec.passed(self.obj, attr)
         dtype = w.default_ip if kind is int else w.default_fp if kind is float else _native.u1
         owner = self.number()
         if kind is not int:  # an int would pass for either

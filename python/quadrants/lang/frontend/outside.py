@@ -8,7 +8,7 @@ from quadrants._native import Value, Var
 from quadrants.lang import traced
 from quadrants.lang.exception import QuadrantsTypeError
 from quadrants.lang.forms import plain
-from quadrants.lang.frontend import errors
+from quadrants.lang.frontend import errors, repeatable
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.values import MATRICES, PLACES
 
@@ -45,15 +45,10 @@ def _repeatable(target, module, args, kwargs) -> bool:
         known = False
     if not known:
         owner = getattr(target, "__self__", None)
-        root = module.split(".")[0]
         known = (
             isinstance(target, np.ufunc)
-            or (root == "quadrants" and owner is None)
-            or (
-                root in ("math", "numpy")
-                and "random" not in module
-                and (owner is None or isinstance(owner, types.ModuleType))
-            )
+            or (owner is None or isinstance(owner, types.ModuleType))
+            and repeatable.library_function(target, module)
             or (isinstance(target, types.BuiltinMethodType) and plain(owner) and owner is not None)
         )
     return known and all(type(a) in _OURS or plain(a) for a in (*args, *kwargs.values()))

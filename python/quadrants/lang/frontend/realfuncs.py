@@ -7,7 +7,7 @@ fields and templates are part of the function's identity: one function of the un
 from quadrants._native import DataType
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import bundles, structs, views
-from quadrants.lang.frontend.arguments import is_template, is_tensor
+from quadrants.lang.frontend.arguments import is_template, is_tensor, is_view
 from quadrants.lang.frontend.results import resolve_types
 from quadrants.lang.frontend.stmts import cast_result
 from quadrants.lang.frontend.table import ev, ref, run
@@ -108,7 +108,7 @@ def _specialising(annotation):
         or annotation is NdarrayType
         or isinstance(annotation, NdarrayType)
         or bundles.is_bundle(annotation)
-        or views.is_view(annotation)
+        or is_view(annotation)
     )
 
 
@@ -198,7 +198,7 @@ def _make(w, node, func, key, args, returns):
             references.append(v)
         elif a.type is not None and a.fixed is not None:
             v = views.View(a.fixed, *v, a.name)
-        elif a.type is not None and (a.name in func.source.stores or a.name in func.source.forced):
+        elif a.type is not None and (a.name in func.source.stores or a.name in w.forced):
             v = variable(w, v)
         w.declare(a.name, v)
     b.block()

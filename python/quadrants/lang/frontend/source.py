@@ -15,15 +15,16 @@ from quadrants.lang.exception import QuadrantsSyntaxError
 class Source:
     """Text and syntax tree of one function, with what a scan of its statements tells about its names."""
 
-    __slots__ = ("_digest", "_tree", "file", "first", "forced", "indent", "lines", "missing", "name", "stores")
+    __slots__ = ("_digest", "_tree", "file", "first", "indent", "lines", "missing", "name", "stores")
 
     def __init__(self, fn):
         code = fn.__code__
         self.file, self.first, self.name = code.co_filename, code.co_firstlineno, fn.__name__
         self._tree = self._digest = None
         self.stores = None
-        self.forced = set()
         self.missing = ""
+        if self.file[:1] != "<":
+            linecache.checkcache(self.file)  # a module that was edited and loaded again
         lines = linecache.getlines(self.file, fn.__globals__)
         if len(lines) < self.first:
             self.lines, self.indent = [], 0

@@ -113,7 +113,7 @@ def _not_assignable(w, node, place):
         bound = w.vars.get(base.id)
         if base.id in w.readonly and type(bound) not in (Mat, Rec):
             return QuadrantsSyntaxError(_immutable(base.id))
-        if type(bound) in (Mat, Rec, Value) and base.id not in w.source.forced:
+        if type(bound) in (Mat, Rec, Value) and base.id not in w.forced:
             return NeedVariable(w.source, base.id)
     return QuadrantsSyntaxError(f"cannot assign to '{describe(w, place)}': it is no variable and no element")
 
@@ -155,7 +155,7 @@ def assign_name(w, name, v):
 
 def _new_binding(w, name, v):
     kind = type(v)
-    once = w.source.stores.get(name, 2) == 1 and name not in w.source.forced
+    once = w.source.stores.get(name, 2) == 1 and name not in w.forced
     if kind in SCALARS:
         if not once:
             return w.b.var(dtype_of(w, v), v)
@@ -173,7 +173,7 @@ def _rebind(w, name, current, v):
     if name in w.readonly:
         raise QuadrantsSyntaxError(_immutable(name))
     if type(current) in (Value, Mat, Rec) or type(current) in (int, float, bool):
-        if name in w.source.forced:
+        if name in w.forced:
             raise QuadrantsSyntaxError(f'"{name}" is known at compile time and cannot be assigned')
         raise NeedVariable(w.source, name)
     if type(current) in (list, tuple) and type(v) is type(current):
@@ -189,7 +189,7 @@ def bind_target(w, node, item, stores):
     if type(node) is ast.Name:
         name = node.id
         if type(item) in SCALARS or type(item) is Mat or type(item) is Rec:
-            if name in stores or name in w.source.forced:
+            if name in stores or name in w.forced:
                 item = variable(w, item)
         w.declare(name, item)
         return
@@ -277,7 +277,7 @@ def _aug_error(w, node, target, place):
         if target.id in w.readonly:
             return QuadrantsSyntaxError(_immutable(target.id))
         if target.id in w.vars and (type(place) in SCALARS or type(place) in (Mat, Rec)):
-            if target.id not in w.source.forced:
+            if target.id not in w.forced:
                 return NeedVariable(w.source, target.id)
         elif type(place) is Acc:
             return QuadrantsSyntaxError(f'"{target.id}" is a whole {place.what.lower()}: assign to its elements')

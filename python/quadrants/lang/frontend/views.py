@@ -12,11 +12,6 @@ from quadrants.lang.values import describe, dtype_of
 from quadrants.types.annotations import BufferViewType, NdarrayType
 
 
-def is_view(annotation) -> bool:
-    """Whether an annotation is `qd.BufferView`, with or without an element type."""
-    return annotation is BufferView or annotation is BufferViewType or isinstance(annotation, BufferViewType)
-
-
 class View:
     """Elements `offset` to `offset + size` of an array."""
 

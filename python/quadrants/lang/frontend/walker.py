@@ -34,7 +34,7 @@ _MISSING = object()
 class Walker:
     """One walk over one kernel for one specialisation. Not shared between threads."""
 
-    def __init__(self, name: str, runtime):
+    def __init__(self, name: str, runtime, forced=None):
         options = runtime.options
         self.options = options
         self.default_ip, self.default_fp = runtime.default_ip, runtime.default_fp
@@ -61,6 +61,10 @@ class Walker:
         self.bound = {}  # parameter by id of the buffer; `words` keeps the buffers alive
         self.accs, self.keep = {}, []
         self.shared = frozenset()  # ids of kernel-scope vectors, while a parallel loop is walked
+        # Names that need a variable, by Source: of this kernel for these arguments alone, so that what is made of a function
+        # doesn't depend on who else used it before.
+        self.all_forced = {} if forced is None else forced
+        self.forced = frozenset()
         # of the function being walked
         self.fn = self.source = None
         self.vars, self.undo, self.captured = {}, [], {}
@@ -92,9 +96,9 @@ class Walker:
         """Starts walking a function; returns what `leave` needs."""
         saved = (
             self.fn, self.source, self.vars, self.undo, self.captured, self.readonly, self.base_runtime, self.result,
-            self.returned, self.return_type, self.is_kernel, self.loops, self.static, self.real,
+            self.returned, self.return_type, self.is_kernel, self.loops, self.static, self.real, self.forced,
         )  # fmt: skip
-        self.fn, self.source = fn, source
+        self.fn, self.source, self.forced = fn, source, self.forced_in(source)
         self.vars, self.undo = {}, []
         self.captured = self.captures.setdefault(id(fn), {})
         self.readonly = frozenset()
@@ -107,9 +111,13 @@ class Walker:
     def leave(self, saved):
         (
             self.fn, self.source, self.vars, self.undo, self.captured, self.readonly, self.base_runtime, self.result,
-            self.returned, self.return_type, self.is_kernel, self.loops, self.static, self.real,
+            self.returned, self.return_type, self.is_kernel, self.loops, self.static, self.real, self.forced,
         ) = saved  # fmt: skip
         self.frames.pop()
+
+    def forced_in(self, source):
+        """Names of a function that need a variable although they are assigned once."""
+        return self.all_forced.get(source, ())
 
     def declare(self, name, value):
         self.undo.append((name, self.vars.get(name, _MISSING)))
