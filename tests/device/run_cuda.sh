@@ -5,12 +5,11 @@
 #   tests/device/run_cuda.sh run FOLDER PART...                  there, from the root of the repository
 #
 # PYTHON_BUILD: a build whose native module is for that machine's Python, if BUILD's is for another version.
-# QD_SANITIZER_WHEEL=FILE when packing: NVIDIA's compute-sanitizer (package nvidia-cuda-sanitizer-api of PyPI) for memcheck and racecheck.
 # Parts, each ends inside ten minutes: ir conformance python cases memcheck racecheck bench. Totals come last; the exit code is 1 when a
-# part failed. `cases` wants QD_CASES=FOLDER; `python` takes QD_TEST_FILES='GLOB' for some of the files.
+# part failed. memcheck and racecheck want that machine's compute-sanitizer, `cases` wants QD_CASES=FOLDER; `python` takes QD_TEST_FILES='GLOB' for some of the files.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 [ $# -ge 2 ] || usage
 
 pack() {
@@ -27,9 +26,6 @@ pack() {
   ldd "$to"/quadrants/_native*.so | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl)\.so/ {print $3}' | xargs -r cp -L -t "$to/lib"
   find "$to" -name __pycache__ -prune -exec rm -rf {} +
   strip "$to"/ir_files "$to"/qd_conformance "$to"/quadrants/plugins/* "$to"/quadrants/_native*.so
-  if [ -n "${QD_SANITIZER_WHEEL:-}" ]; then
-    cp "$QD_SANITIZER_WHEEL" "$to/sanitizer.whl" || exit 1  # packed: 14 MB instead of 40
-  fi
   du -sh "$to"
 }
 
@@ -59,13 +55,9 @@ sys.exit(bool(totals["failed"] or totals["error"] or totals["errors"] or not tot
 END
 }
 
-# Under compute-sanitizer: the machine's own, or the one that travelled.
 sanitize() {  # sanitize TOOL LOG
   local tool
-  if [ -e "$at/sanitizer.whl" ] && [ ! -d "$unpacked/sanitizer" ]; then
-    python3 -m zipfile -e "$at/sanitizer.whl" "$unpacked/sanitizer" && find "$unpacked/sanitizer" -name compute-sanitizer -exec chmod +x {} +
-  fi
-  tool=$(command -v compute-sanitizer || find "$unpacked/sanitizer" -path '*bin/compute-sanitizer' 2>/dev/null | grep .) || { echo "no compute-sanitizer"; return 1; }
+  tool=$(command -v compute-sanitizer) || { echo "no compute-sanitizer"; return 1; }
   local check=("$tool" --tool "$1" --error-exitcode 9 --print-limit 20) code=0
   timeout 120 "${check[@]}" "$at/ir_files" --plugin "$plugins/libqd_cuda.so" "$root/tests/ir/run" > "$2" 2>&1 || code=1
   timeout 450 "${check[@]}" "$at/qd_conformance" --plugin "$plugins/libqd_cuda.so" \
@@ -75,8 +67,8 @@ sanitize() {  # sanitize TOOL LOG
 }
 
 run() {
-  local at plugins log unpacked
-  at=$(cd "$1" && pwd) && plugins=$at/quadrants/plugins && log=${OUT:-$(mktemp -d)} unpacked=$(mktemp -d)
+  local at plugins log
+  at=$(cd "$1" && pwd) && plugins=$at/quadrants/plugins && log=${OUT:-$(mktemp -d)}
   shift
   export PYTHONPATH=$at PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$at/lib:${LD_LIBRARY_PATH:-}
   for what in "$@"; do
