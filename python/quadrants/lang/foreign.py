@@ -28,7 +28,7 @@ from quadrants.types.annotations import NdarrayType
 
 _Found = tuple[Any, Callable[[], None] | None]
 
-_OURS = (np.ndarray, NdarrayBase, _native.DeviceArray, Field, Tensor)  # what kernels take as it is
+_OURS = (np.ndarray, NdarrayBase, _native.DeviceArray, Field, Tensor, int, float)  # what kernels take as it is
 _HOST = (1, 3, 11)  # DLPack's kDLCPU, kDLCUDAHost, kDLROCMHost
 
 
@@ -48,14 +48,35 @@ def _ordered(stream: int) -> Callable[[], None]:
     return lambda: _native.before_native(context, stream)
 
 
-def _dtype(text: Any) -> Any:
+_dtypes: dict[Any, Any] = {}  # of dtype objects met, which are few
+
+
+def _dtype(found: Any) -> Any:
+    """The scalar type of a NumPy or PyTorch dtype; None when there is none: the front end says which argument it is."""
     try:
-        return to_quadrants_type(text)
+        return _dtypes[found]
+    except KeyError:
+        pass
+    try:
+        _dtypes[found] = to_quadrants_type(found) if getattr(found, "isnative", True) else None
     except TypeError:
-        return None  # the front end says which argument it is
+        _dtypes[found] = None
+    return _dtypes[found]
 
 
-def _of_torch(tensor: Any, where: str) -> _Found:
+class _Where:
+    """Names an argument in an error; made into text only then."""
+
+    __slots__ = ("kernel", "name")
+
+    def __init__(self, kernel: Any, name: str) -> None:
+        self.kernel, self.name = kernel, name
+
+    def __str__(self) -> str:
+        return f'argument "{self.name}" of kernel "{self.kernel.name}"'
+
+
+def _of_torch(tensor: Any, where: Any) -> _Found:
     if not tensor.is_contiguous():
         raise ValueError(
             "Non contiguous tensors are not supported, please call tensor.contiguous() before passing it into "
@@ -90,12 +111,12 @@ def _of_cuda_interface(value: Any, found: dict[str, Any]) -> _Found:
     stream's order, where ours is too."""
     stream, shape, kind = found.get("stream") or 1, tuple(found["shape"]), np.dtype(found["typestr"])
     address, readonly = found["data"]
-    dtype = _dtype(kind) if kind.isnative else None
+    dtype = _dtype(kind)
     packed = _packed(shape, found.get("strides"), kind.itemsize)
     return _native.device_array(address or 0, dtype, shape, readonly, packed, value), _ordered(stream)
 
 
-def _of_dlpack(value: Any, where: str) -> _Found:
+def _of_dlpack(value: Any, where: Any) -> _Found:
     device = tuple(map(int, value.__dlpack_device__()))
     try:
         if device[0] in _HOST:
@@ -122,7 +143,7 @@ def _of_device_capsule(value: Any) -> _Found:
     return _native.device_array_of(capsule, *host.dlpack_device()), context.sync
 
 
-def adopt(value: Any, where: str) -> _Found | None:
+def adopt(value: Any, where: Any) -> _Found | None:
     """An array over the memory of a foreign one, and what to do when the kernel is launched; None for what isn't one.
 
     A read-only exporter gives a read-only array, and so does DLPack's unversioned form, which can't say.
@@ -144,7 +165,7 @@ def adopt(value: Any, where: str) -> _Found | None:
     return None
 
 
-def _members(obj: Any, where: str, after: list[Callable[[], None]]) -> Any:
+def _members(obj: Any, where: Any, after: list[Callable[[], None]]) -> Any:
     """A dataclass object with foreign members replaced: the object itself when it has none, else a copy."""
     twin = obj
     for name, annotation in bundles.annotations_of(type(obj)).items():
@@ -174,7 +195,7 @@ def adopted(kernel: Any, values: Sequence[Any]) -> tuple[list[Any], list[Callabl
     for k, (annotation, value) in enumerate(zip(kernel.signature.types, values)):
         if isinstance(value, _OURS):
             continue
-        where = f'argument "{kernel.signature.names[k]}" of kernel "{kernel.name}"'
+        where = _Where(kernel, kernel.signature.names[k])
         found: Any
         if bundles.is_bundle(annotation) and isinstance(value, annotation):
             found = _members(value, where, after)
