@@ -294,3 +294,23 @@ def test_lifted_numbers_are_not_static(arch, body):
 
 def test_text_stays_static(arch):
     assert make("if qd.static(self.name == 'c'):\n    r = 8", LIFTED)["C"](3).k() == 8
+
+
+OPERATORS = [
+    ("v + n", 7), ("n + v", 502), ("v * n", 10), ("v(n)", 11), ("v[n]", 3), ("-v", -5), ("int(v < n)", 0),
+    ("int(v == n)", 0), ("(v + n) * v[1]", 28), ("v + qd.Vector([n, 1])[0]", 7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression, expected", OPERATORS)
+def test_operators_of_objects(arch, expression, expected):
+    """Special methods that are functions of the language are inlined where kernels use the operator."""
+    methods = {
+        "__add__": "self.x + o", "__radd__": "self.x * 100 + o", "__mul__": "self.x * o", "__call__": "self.x * o + 1",
+        "__getitem__": "self.x - o", "__lt__": "self.x < o", "__eq__": "self.x == o",
+    }  # fmt: skip
+    text = "@qd.data_oriented\nclass V:\n    def __init__(self, x):\n        self.x = x\n"
+    text += "".join(f"    @qd.func\n    def {name}(self, o):\n        return {e}\n" for name, e in methods.items())
+    text += "    @qd.func\n    def __neg__(self):\n        return -self.x\n    __hash__ = object.__hash__\n"
+    text += f"v = V(5)\n@qd.kernel\ndef k(n: qd.i32) -> qd.i32:\n    return {expression}\n"
+    assert load(text)["k"](2) == expected

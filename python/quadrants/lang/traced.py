@@ -70,7 +70,7 @@ def in_kernel(target, args, kwargs):
         args=[ast.Starred(ast.Constant(tuple(plain(list(args)))))],
         keywords=[ast.keyword(None, ast.Constant(plain(kwargs)))] if kwargs else [],
     )
-    return _shown(w, call_target(w, ast.copy_location(node, _state.node), target))
+    return _shown(w, call_target(w, ast.copy_location(node, _state.node or w.source.tree), target))
 
 
 def aware(f):
@@ -88,8 +88,11 @@ def aware(f):
 def _binary(name, swapped=False):
     def method(self, other):
         from quadrants.lang.elementwise import binary
+        from quadrants.lang.values import COMPOUND, SCALARS
 
         x, y = self._value, plain(other)
+        if type(y) not in SCALARS and type(y) not in COMPOUND and not isinstance(y, (list, tuple)):
+            return NotImplemented  # an object with operators of its own
         return _shown(self._walker, binary(self._walker, name, *((y, x) if swapped else (x, y))))
 
     return method

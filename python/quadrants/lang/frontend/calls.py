@@ -131,6 +131,9 @@ def call_target(w, node, target):
     if here is not None:
         args, kwargs = arguments(w, node)
         return here(target, w, *args, **kwargs)
+    inside = getattr(type(target), "__call__", None)
+    if type(inside) is Func:
+        return inline(w, node, inside, target)
     later = getattr(target, "_quadrants_later", None)
     if later is not None:
         raise QuadrantsSyntaxError(f"qd.{later} is not supported yet")

@@ -8,7 +8,7 @@ import types
 import numpy as np
 
 from quadrants._native import Value, Var
-from quadrants.lang import swizzle
+from quadrants.lang import swizzle, traced
 from quadrants.lang.elementwise import binary, unary
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import access, conditions, matrices, reports, structs, views
@@ -106,7 +106,7 @@ def _operation(w, node, x):
         raise QuadrantsTypeError(
             f"unsupported operand type(s) for '{SYMBOLS[op]}': '{describe(w, x)}' and '{describe(w, y)}'"
         )
-    return w.wrap(PYTHON[op](x, y))
+    return w.wrap(traced.call(w, node, PYTHON[op], (x, y), {}))
 
 
 def _opaque(x):
@@ -130,6 +130,8 @@ def unary_op(w, node):
         return unary(w, _UNARY[op], x)
     if op is ast.Not:
         return not conditions.truth(w, x, "not")
+    if hasattr(type(x), f"__{_UNARY[op]}__"):
+        return w.wrap(traced.call(w, node, getattr(operator, _UNARY[op]), (x,), {}))
     raise QuadrantsTypeError(f"unsupported operand type for '{_UNARY[op]}': '{describe(w, x)}'")
 
 
@@ -181,7 +183,7 @@ def compare_one(w, op, x, y):
         raise QuadrantsTypeError(
             f"structs cannot be compared ('{describe(w, x)}' and '{describe(w, y)}'): compare their members"
         )
-    return _STATIC_COMPARE[op](x, y)
+    return traced.call(w, None, _STATIC_COMPARE[op], (x, y), {})
 
 
 # -------------------------------------------------------------------------------------------------------- containers
@@ -408,7 +410,7 @@ def subscript_of(w, x, node):
             if table is not None:
                 return matrices.subscript_at(w, table, index, node)
         return w.wrap(_python_item(w, x, index))
-    return w.wrap(x[ev(w, node.slice)])
+    return w.wrap(traced.call(w, node, operator.getitem, (x, ev(w, node.slice)), {}))
 
 
 def _as_table(w, x):
