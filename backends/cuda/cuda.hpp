@@ -156,7 +156,8 @@ class Device : public plugin::Object {
   void release(CUdeviceptr) noexcept;  // when all that was started before is done
   std::shared_ptr<Code> code(std::string_view symbol, std::string_view cubin);
   const Settings &settings() const { return settings_; }
-  bool add(Stream *);  // true: the first one
+  bool first_stream() { return !streamed_.exchange(true); }  // true once
+  CUresult add(Stream *);
   void remove(Stream *);
   void forget(const Entry *);
   void drain() noexcept;  // waits for all streams
@@ -180,11 +181,13 @@ class Device : public plugin::Object {
  private:
   uint64_t wanted_memory() const;
   CUresult take_memory();
+  CUresult publish();  // all streams wait for what service_ has
 
   const Primary &primary_;
   const Settings settings_;
   CUstream service_ = nullptr;  // allocations
-  CUevent order_ = nullptr;
+  CUevent order_ = nullptr;     // with streams_mutex_
+  std::atomic<bool> streamed_{false};
   std::mutex streams_mutex_, code_mutex_;
   std::vector<Stream *> streams_;
   std::unordered_map<std::string, std::weak_ptr<Code>> codes_;

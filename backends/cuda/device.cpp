@@ -157,10 +157,12 @@ plugin::Blob Device::target(const Call &call, uint32_t level) {
   return call.host.blob(std::string_view(reinterpret_cast<const char *>(&t), sizeof t));
 }
 
-bool Device::add(Stream *s) {
+// What the stream is given from here on finds memory that was allocated before it cleared.
+CUresult Device::add(Stream *s) {
   const std::lock_guard lock(streams_mutex_);
   streams_.push_back(s);
-  return streams_.size() == 1;
+  const CUresult r = driver().cuEventRecord(order_, service_);
+  return r ? r : driver().cuStreamWaitEvent(s->raw(), order_, 0);
 }
 
 void Device::remove(Stream *s) {
@@ -173,20 +175,32 @@ void Device::forget(const Entry *e) {
   for (Stream *s : streams_) s->forget(e);
 }
 
-// In whole words: an atomic of a byte works on the four around it.
+// In whole words: an atomic of a byte works on the four around it. The host waits for nothing: allocation and clearing
+// are in the order of a stream of their own, for which the others wait. Only when memory is short are frees waited for.
 CUdeviceptr Device::allocate(uint64_t size) {
   size = (size + 15) / 16 * 16;
   const Driver &d = driver();
   CUdeviceptr p = 0;
-  const CUresult r = primary_.pools ? d.cuMemAllocAsync(&p, size, service_) : d.cuMemAlloc(&p, size);
+  const auto attempt = [&] { return primary_.pools ? d.cuMemAllocAsync(&p, size, service_) : d.cuMemAlloc(&p, size); };
+  CUresult r = attempt();
+  if (r && status_of(r) == QDB_E_DEVICE_MEMORY && d.cuStreamSynchronize(service_) == 0) r = attempt();
   if (r) fail(d, r, "an allocation of " + std::to_string(size) + " bytes");
-  CUresult then = d.cuMemsetD8Async(p, 0, size, service_);
-  if (!then) then = d.cuStreamSynchronize(service_);  // any stream may use it from here on
-  if (then) {
+  r = d.cuMemsetD8Async(p, 0, size, service_);
+  if (!r) r = publish();
+  if (r) {
     release(p);
-    fail(d, then, "clearing new memory");
+    fail(d, r, "clearing new memory");
   }
   return p;
+}
+
+CUresult Device::publish() {
+  const Driver &d = driver();
+  const std::lock_guard lock(streams_mutex_);
+  CUresult r = d.cuEventRecord(order_, service_);
+  for (const Stream *s : streams_)
+    if (!r) r = d.cuStreamWaitEvent(s->raw(), order_, 0);
+  return r;
 }
 
 void Device::release(CUdeviceptr p) noexcept {

@@ -12,11 +12,13 @@ Stream::Stream(Device &device)
     : device_(device), graphs_on_(device.settings().graphs && !device.settings().each && has_graphs(device.driver())) {
   const Driver &d = device.driver();
   const Current current(d, device.primary().context);
-  in_default_order_ = device.add(this);
+  in_default_order_ = device.first_stream();
   CUresult r = d.cuStreamCreate(&stream_, in_default_order_ ? stream_default : stream_non_blocking);
   if (!r) r = d.cuEventCreate(&order_, event_disable_timing);
+  if (!r) r = device.add(this);
   if (!r) return;
   device.remove(this);
+  if (order_) d.cuEventDestroy(order_);
   if (stream_) d.cuStreamDestroy(stream_);
   fail(d, r, "cuStreamCreate");
 }

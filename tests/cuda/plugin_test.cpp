@@ -166,6 +166,33 @@ TEST(CudaPlugin, memory_comes_in_whole_words) {
   c.t->mem_free(m);
 }
 
+// The host does not wait for a device that works: streams do, those that come later too.
+TEST(CudaPlugin, allocation_is_in_the_order_of_streams) {
+  Cuda c;
+  QdbMem *m = nullptr;
+  fake().reset();
+  ASSERT_EQ(c.t->mem_alloc(c.device, 64, &m, &c.err), QDB_OK);
+  EXPECT_EQ(fake().count("cuStreamSynchronize"), 0);
+  EXPECT_EQ(fake().count("cuEventRecord"), 1);
+  EXPECT_EQ(fake().count("cuStreamWaitEvent"), 1);
+  QdbStream *other = nullptr;
+  ASSERT_EQ(c.t->stream_create(c.device, &other, &c.err), QDB_OK);
+  EXPECT_EQ(fake().count("cuStreamWaitEvent"), 2);
+  c.t->mem_free(m);
+  EXPECT_EQ(fake().count("cuStreamWaitEvent"), 4);  // a free waits for both
+  c.t->stream_destroy(other);
+}
+
+TEST(CudaPlugin, short_memory_waits_for_frees_and_is_tried_again) {
+  Cuda c;
+  QdbMem *m = nullptr;
+  fake().reset();
+  fake().fail("cuMemAllocAsync", 0, 2);
+  ASSERT_EQ(c.t->mem_alloc(c.device, 64, &m, &c.err), QDB_OK);
+  EXPECT_EQ(fake().count("cuStreamSynchronize"), 1);
+  c.t->mem_free(m);
+}
+
 TEST(CudaPlugin, a_refused_text_or_code_is_compiled_again) {
   Cuda c;
   std::string artifact, native;
