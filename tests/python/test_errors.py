@@ -1,8 +1,11 @@
 """Errors of the front end: class, text, the line in the user's file and the caret under the expression."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-from program_text import load
+from program_text import child_environment, load
 
 import quadrants as qd
 from quadrants.lang.exception import QuadrantsIndexError
@@ -284,6 +287,15 @@ def test_no_source():
     with pytest.raises(qd.QuadrantsSyntaxError, match='source code of "k" is not available'):
         space["k"]()
     qd.reset()
+
+
+def test_kernels_of_a_command_line():
+    """`python -c TEXT` has no file, but its text stands in the process's arguments."""
+    text = "import quadrants as qd\nqd.init(arch=qd.cpu, offline_cache=False)\n@qd.kernel\ndef k() -> qd.i32:\n    return 7\nprint(k())"
+    child = subprocess.run(
+        [sys.executable, "-c", text], env=child_environment(), capture_output=True, text=True, timeout=120, check=True
+    )
+    assert child.stdout.splitlines()[-1] == "7"
 
 
 def test_too_large_capture(arch):

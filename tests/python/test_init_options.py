@@ -277,3 +277,12 @@ def test_backends_command():
     done = subprocess.run([sys.executable, "-m", "quadrants", "backends"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "reference" in done.stdout and "usable" in done.stdout
+
+
+def test_the_cpu_of_another_machine():
+    other = qd.x64 if qd.cpu is qd.arm64 else qd.arm64
+    with pytest.raises(RuntimeError, match="is not supported: the CPU of this machine is"):
+        qd.init(arch=other, enable_fallback=False)
+    qd.init(arch=other, offline_cache=False)
+    assert qd.cfg.arch is qd.cpu and not qd.lang.misc.is_arch_supported(other)
+    qd.reset()

@@ -88,8 +88,9 @@ def _wanted_archs(argument: Any) -> "list[_AnyArch]":
 
 
 def _enabled(archs: "list[_AnyArch]") -> "list[_AnyArch]":
-    """Without those that QD_ENABLE_<ARCH>=0 forbids, each backend once."""
-    allowed = [arch for arch in archs if os.environ.get(f"QD_ENABLE_{arch.name.upper()}", "") != "0"]
+    """Without other machines' CPUs and those that QD_ENABLE_<ARCH>=0 forbids, each backend once."""
+    here = [arch for arch in archs if arch is cpu or arch not in CPU_ARCHS]
+    allowed = [arch for arch in here if os.environ.get(f"QD_ENABLE_{arch.name.upper()}", "") != "0"]
     return [arch for k, arch in enumerate(allowed) if backend_name(arch) not in map(backend_name, allowed[:k])]
 
 
@@ -102,7 +103,7 @@ def _open(archs: "list[_AnyArch]", values: dict[str, Any]) -> "tuple[Any, _AnyAr
 def _open_first(wanted: "list[_AnyArch]", values: dict[str, Any], enable_fallback: bool) -> "tuple[Any, _AnyArch]":
     """Opens the first usable arch, else the CPU with a warning; RuntimeError when that is not allowed or fails too."""
     archs = _enabled(wanted)
-    refusal: Exception | str = "forbidden by QD_ENABLE_<ARCH>=0"
+    refusal: Exception | str = f"the CPU of this machine is {cpu.name}, or QD_ENABLE_<ARCH>=0 forbids it"
     if archs:
         try:
             return _open(archs, values)
@@ -203,7 +204,10 @@ def is_extension_enabled(ext: Any) -> bool:
 
 def is_arch_supported(arch: Any) -> bool:
     """Whether a plugin for the arch is there and can run on this machine; opens no device."""
-    name = backend_name(_as_arch(arch, "arch"))
+    wanted = _as_arch(arch, "arch")
+    if wanted in CPU_ARCHS and wanted is not cpu:
+        return False
+    name = backend_name(wanted)
     survey = _native.survey_plugins(config.context_config(config.defaults(), [name], plugin_dir()))
     return any(row["usable"] and row["arch"] == name for row in survey)
 

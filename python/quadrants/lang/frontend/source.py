@@ -7,9 +7,24 @@ the first line of that text; `Source.line` maps them back to the file.
 
 import ast
 import linecache
+import sys
 
 from quadrants import _native
 from quadrants.lang.exception import QuadrantsSyntaxError
+
+
+def _of_command_line(fn):
+    """The lines of `python -c TEXT` when `fn` was defined there."""
+    words = getattr(sys, "orig_argv", [])
+    if (
+        fn.__code__.co_filename != "<string>"
+        or fn.__globals__ is not vars(sys.modules["__main__"])
+        or "-c" not in words
+    ):
+        return []
+    lines = words[words.index("-c") + 1].splitlines(keepends=True)
+    named = lines[fn.__code__.co_firstlineno - 1 : fn.__code__.co_firstlineno + 20]
+    return lines if any(f"def {fn.__name__}" in line for line in named) else []
 
 
 class Source:
@@ -25,7 +40,7 @@ class Source:
         self.missing = ""
         if self.file[:1] != "<":
             linecache.checkcache(self.file)  # a module that was edited and loaded again
-        lines = linecache.getlines(self.file, fn.__globals__)
+        lines = linecache.getlines(self.file, fn.__globals__) or _of_command_line(fn)
         if len(lines) < self.first:
             self.lines, self.indent = [], 0
             self.missing = (
