@@ -13,6 +13,11 @@ PyObject *dict_of(PyObject *o) {
   return place ? *place : nullptr;
 }
 
+// Renewed when the class or one of its bases changes; 0 while nobody keeps it.
+unsigned version_of(PyTypeObject *type) {
+  return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+}
+
 bool plain(PyTypeObject *type, PyObject *name) {
   PyObject *found = _PyType_Lookup(type, name);
   return !found || !Py_TYPE(found)->tp_descr_set;
@@ -22,11 +27,13 @@ bool plain(PyTypeObject *type, PyObject *name) {
 
 bool Members::known(PyObject *object) const {
   return object == object_ && tag_ && dict_of(object) == dict_ && tag_->now() == seen_ &&
-         Py_TYPE(object)->tp_version_tag == type_version_;
+         version_of(Py_TYPE(object)) == type_version_;
 }
 
 void Members::note(PyObject *object, const std::vector<PyObject *> &values) {
-  if (misses_ >= patience) return;
+  // From 3.13 on an object's attributes stay in the object itself beside its dict, and not all changes there are told
+  // to those who watch the dict: members are read at each call.
+  if (PY_VERSION_HEX >= 0x030d0000 || misses_ >= patience) return;
   ++misses_;
   object_ = nullptr;
   tag_.reset();
@@ -40,10 +47,10 @@ void Members::note(PyObject *object, const std::vector<PyObject *> &values) {
     if (!item || item != values[k] || !plain(type, list_[k].name)) return PyErr_Clear();
     list_[k].value = item;
   }
-  if (type->tp_version_tag == 0) return;  // the interpreter doesn't follow changes of this class
+  if (version_of(type) == 0) return;  // the interpreter doesn't follow changes of this class
   tag_.emplace(dict);
   seen_ = tag_->now();
-  object_ = object, dict_ = dict, type_version_ = type->tp_version_tag;
+  object_ = object, dict_ = dict, type_version_ = version_of(type);
 }
 
 }  // namespace qd::py

@@ -158,3 +158,9 @@ def test_compound_types_make_values():
     assert qd.math.ivec2(1.9, 2).to_list() == [1, 2]
     with pytest.raises(ValueError, match="takes 1 or 3 entries, got 2"):
         vec3(1, 2)
+
+
+def test_comparisons_give_truth_values():
+    equal = qd.Vector([1, 2]) == qd.Vector([1, 3])
+    assert str(equal.to_list()) == "[True, False]" and equal.to_numpy().dtype == bool
+    assert equal.any() and not equal.all() and equal.sum() == 1

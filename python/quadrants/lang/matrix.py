@@ -164,7 +164,7 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
 
     def to_list(self) -> list[Any]:
         """The entries as Python numbers, nested for a matrix."""
-        return _wide(self._a).tolist()
+        return (self._a if self._a.dtype.kind == "b" else _wide(self._a)).tolist()
 
     def to_numpy(self) -> np.ndarray:
         """A copy of the entries."""
