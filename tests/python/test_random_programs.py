@@ -30,6 +30,30 @@ FOUND = {
             for i in range(8):
                 o[i] = b[i] or a[i]
         """,
+    "a constant divisor MIN was taken for a power of two": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.i8, 1], b: qd.types.NDArray[qd.i32, 1], o: qd.types.NDArray[qd.i32, 1]):
+            for i in range(8):
+                o[i] = (a[i] // qd.i8(-128)) * 1000 + a[i] % qd.i8(-128)
+                b[i] = b[i] % -2147483648
+        """,
+    "atomics of variables computed in the type of both operands, those of elements in the element's": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.i64, 1], b: qd.types.NDArray[qd.u32, 1]) -> (qd.i8, qd.i32):
+            x: qd.i8 = 0
+            y = 1
+            for i in range(8):
+                qd.atomic_min(x, a[i])
+                qd.atomic_max(y, b[i])
+            return x, y
+        """,
+    "LLVM inverts a comparison that is the condition and a side of one choice": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.u1, 1], b: qd.types.NDArray[qd.f32, 1], o: qd.types.NDArray[qd.i32, 1], s: qd.i64):
+            for i in range(8):
+                if a[i]:
+                    o[i] = s > i or qd.math.isnan(b[4]) or i
+        """,
 }
 
 

@@ -43,7 +43,7 @@ llvm::Value *Emit::divide(Op op, llvm::Value *x, llvm::Value *y, bool invariant_
   if (k) {
     if (k->isZero()) return zero;
     if (!no_sign && k->isMinusOne()) return rest ? zero : b.CreateNeg(x);
-    if (floors && k->getValue().isPowerOf2())
+    if (floors && k->getValue().isStrictlyPositive() && k->getValue().isPowerOf2())  // MIN is one without its sign
       return rest ? b.CreateAnd(x, llvm::ConstantInt::get(t, k->getValue() - 1))
                   : b.CreateAShr(x, llvm::ConstantInt::get(t, k->getValue().logBase2()));
   } else {

@@ -39,6 +39,7 @@
 #include <mutex>
 
 #include "backends/common/llvm_emitter/early_loads.hpp"
+#include "backends/common/llvm_emitter/known_conditions.hpp"
 
 namespace qd::llvm_emitter {
 namespace {
@@ -82,8 +83,10 @@ llvm::FunctionPassManager early_passes(Effort effort) {
   p.addPass(SimplifyCFGPass());
   if (effort == Effort::quick) return p;
   p.addPass(createFunctionToLoopPassAdaptor(LoopFullUnrollPass()));
+  p.addPass(KnownConditions());
   p.addPass(EarlyCSEPass());
   p.addPass(SimplifyCFGPass());
+  p.addPass(KnownConditions());  // jumps that were joined
   p.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
   return p;
 }

@@ -23,6 +23,9 @@ def options():
     p.add_argument("--seed", type=int, default=0, help="number of the first program")
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--archs", default="reference,cpu")
+    p.add_argument(
+        "--levels", type=int, default=3, help="optimisation levels of cpu that a batch is run at, drawn anew for each"
+    )
     p.add_argument("--batch", type=int, default=50, help="programs a start of the runtime")
     p.add_argument("--seconds", type=float, default=1e9, help="no batch starts after that")
     p.add_argument("--out", default="", help="file for findings, a JSON object a line")
@@ -56,7 +59,7 @@ def worker(o):
         good, bad = [s for s in seeds if s < o.seed + o.programs], [s for s in seeds if s >= o.seed + o.programs]
         count = wrong = 0
         if good:
-            count = check.batch(good, o.archs.split(","), lambda f: say(finding=f._asdict()), progress, seen)
+            count = check.batch(good, o.archs.split(","), lambda f: say(finding=f._asdict()), progress, seen, o.levels)
         if bad:
             from programs import broken
 

@@ -167,11 +167,11 @@ class Runtime:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def settings(archs, r):
-    """Named settings of one batch: every level of `cpu`, the rest of the options by chance."""
+def settings(archs, r, levels=3):
+    """Named settings of one batch: every level of `cpu`, or some by chance, and the rest of the options by chance."""
     out = []
     for arch in archs:
-        for level in (0, 1, 2) if arch == "cpu" else (1,):
+        for level in r.sample((0, 1, 2), levels) if arch == "cpu" else (1,):
             options = {"opt_level": level, "debug": r.random() < 0.3}
             if arch != "reference" and r.random() < 0.5:
                 options |= {"offline_cache": True, "per_offload_cache": r.random() < 0.7}
@@ -207,7 +207,7 @@ def check(text, seed, runtime, expected=None, inputs=None, loaded=None):
     return None if found is None else ("difference", found)
 
 
-def batch(seeds, archs, report, progress=lambda seed: None, seen=None):
+def batch(seeds, archs, report, progress=lambda seed: None, seen=None, levels=3):
     """Runs programs in every setting; `report(Finding)` for each that fails."""
     made = []
     for seed in seeds:
@@ -219,7 +219,7 @@ def batch(seeds, archs, report, progress=lambda seed: None, seen=None):
             if "steps" not in str(e):
                 report(Finding(seed, "generator", "model", f"{type(e).__name__}: {e}", text))
     failed = set()
-    for arch, options in settings(archs, random.Random(seeds[0])):
+    for arch, options in settings(archs, random.Random(seeds[0]), levels):
         runtime = Runtime(arch, **options)
         for seed, text, inputs, expected, loaded in made:
             progress(seed)

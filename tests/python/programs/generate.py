@@ -348,7 +348,7 @@ def _of_matrix(g, need, depth):
 
 def _extent(g, need, depth):
     memory = [m for m in g.reads if need == "i"]
-    return (f"{g.r.choice(memory).name}.shape[0]", I32) if memory else None
+    return (f"qd.i32({g.r.choice(memory).name}.shape[0])", I32) if memory else None
 
 
 SPECIALS = [

@@ -370,10 +370,20 @@ def atomic_handler(name):
         if type(place) is Elem:
             return access.atomic(w, name, place, value)
         old = load(w, place)
+        value = _like(w, old, value)
         store(w, place, value if name == "exchange" else binary(w, _PLAIN_OF[name], old, value))
         return old
 
     return handler
+
+
+def _like(w, old, value):
+    """A value in the type of the variable that holds `old`, as atomics of elements take it."""
+    if type(value) not in SCALARS and type(value) not in MATRICES:
+        return value
+    if type(old) in SCALARS:
+        return cast(w, value, dtype_of(w, old))
+    return cast(w, value, matrices.element_dtype(w, old)) if type(old) in MATRICES else value
 
 
 def atomic_cas_(w, node):
@@ -382,6 +392,7 @@ def atomic_cas_(w, node):
         old = load(w, place)
         if dtype_of(w, old).is_real:
             raise QuadrantsTypeError(f"atomic_cas takes integers, the element is of type {dtype_of(w, old)}")
+        expected, desired = _like(w, old, expected), _like(w, old, desired)
         store(w, place, select_(w, binary(w, "eq", old, expected), desired, old))
         return old
     if type(place) is not Elem or place.ndim:
