@@ -4,8 +4,11 @@
 #include "core/compile/compiler.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <system_error>
+#include <thread>
 #include <unordered_map>
 
 #include "core/compile/executable.hpp"
@@ -30,6 +33,7 @@ struct Compiler::Job {
   std::optional<cache::Digest> packed;  // digest of the stored artifact: what the finished key is made of
   Artifact artifact;                    // no bytes while only the finished one was needed
   Artifact finished;
+  bool found = false;     // in the store, and taken from there
   bool compiled = false;  // the plugin generated code
   cache::Origin origin = cache::Origin::memory;
   Distrust distrust = Distrust::nothing;
@@ -106,39 +110,73 @@ void Compiler::publish(const Job &j, const cache::Key &key, const cache::Blob &b
   store_->put(key, bytes, components);
 }
 
-// Gets the artifact from the store or the plugin. When a finished artifact can be had by the digest of the stored one
-// alone, the artifact itself is not even read.
+// Whether the store has the code of a job; then the job has it too. When a finished artifact can be had by the digest
+// of the stored one alone, the artifact itself is not even read.
+bool Compiler::find(Job &j) const {
+  if (j.distrust == Distrust::all) return false;
+  const BackendInfo &info = backend_->info();
+  const cache::Key key{"artifact", info.arch, j.key.digest};
+  if (info.caps & QDB_CAP_FINISH && !config_.debug_cache_verify && j.distrust == Distrust::nothing) {
+    if (const auto head = store_->stat(key)) {
+      const auto finished =
+          store_->get({"finished", info.arch, finished_key(head->payload_digest, info, config_.options).digest});
+      if (finished && unpack(finished->payload, j.finished)) {
+        j.packed = head->payload_digest;
+        j.origin = finished->info.origin;
+        return true;
+      }
+    }
+  }
+  const auto entry = store_->get(key);
+  if (!entry) return false;
+  if (!unpack(entry->payload, j.artifact)) {
+    store_->drop(key);
+    return false;
+  }
+  verify(j, j.artifact);
+  j.packed = entry->info.payload_digest;
+  j.origin = entry->info.origin;
+  return true;
+}
+
+// Reads many small files where files are slow (a network's): a thread that waits for a disk needs no core, so there are
+// more of them than the pool has. Where the first look is quick the pool's threads are quicker (docs/adr/0025).
+void Compiler::look_ahead(std::vector<Job> &jobs) const {
+  constexpr size_t most_threads = 16, worth_it = 8;
+  constexpr double slow_ms = 0.5;
+  if (jobs.size() < worth_it || pool_->workers() >= most_threads || config_.debug_cache_verify) return;
+  std::atomic<size_t> next = 0;
+  const auto look_at_next = [&] {
+    const size_t i = next.fetch_add(1);
+    if (i >= jobs.size()) return false;
+    const trace::Span span("look ahead", jobs[i].tasks[0]->name);
+    try {
+      jobs[i].found = find(jobs[i]);
+    } catch (...) {}  // fetch() meets it again
+    return true;
+  };
+  const auto t = Clock::now();
+  look_at_next();
+  if (ms_since(t) < slow_ms) return;
+  std::vector<std::thread> threads;
+  for (size_t n = 0; n < std::min(most_threads, jobs.size() - 1); ++n) {
+    try {
+      threads.emplace_back([&] {
+        while (look_at_next()) {}
+      });
+    } catch (const std::system_error &) { break; }  // no more threads: those that run do it
+  }
+  for (auto &thread : threads) thread.join();
+}
+
+// Gets the artifact from the store or the plugin.
 void Compiler::fetch(Job &j) const {
   trace::Span span("artifact tier", j.tasks[0]->name);
   const BackendInfo &info = backend_->info();
   const cache::Key key{"artifact", info.arch, j.key.digest};
-  const auto look = [&] {
-    if (j.distrust == Distrust::all) return false;
-    if (info.caps & QDB_CAP_FINISH && !config_.debug_cache_verify && j.distrust == Distrust::nothing) {
-      if (const auto head = store_->stat(key)) {
-        const auto finished =
-            store_->get({"finished", info.arch, finished_key(head->payload_digest, info, config_.options).digest});
-        if (finished && unpack(finished->payload, j.finished)) {
-          j.packed = head->payload_digest;
-          j.origin = finished->info.origin;
-          return true;
-        }
-      }
-    }
-    const auto entry = store_->get(key);
-    if (!entry) return false;
-    if (!unpack(entry->payload, j.artifact)) {
-      store_->drop(key);
-      return false;
-    }
-    verify(j, j.artifact);
-    j.packed = entry->info.payload_digest;
-    j.origin = entry->info.origin;
-    return true;
-  };
-  if (look()) return span.note(j.origin == cache::Origin::disk ? "disk" : "memory");
+  if (j.found || find(j)) return span.note(j.origin == cache::Origin::disk ? "disk" : "memory");
   const auto claim = store_->claim(key, *j.cancelled);
-  if (look()) return span.note("another's");  // also without a wait: it may have come between the look and the claim
+  if (find(j)) return span.note("another's");  // also without a wait: it may have come between the look and the claim
   span.note("compiled");
   j.artifact = run_plugin(j);
   j.compiled = true;
@@ -202,6 +240,7 @@ void Compiler::obtain(std::vector<Job> &jobs, Observations &seen) const {
     });
   };
   auto t = Clock::now();
+  look_ahead(jobs);
   each([this](Job &j) { fetch(j); });
   seen.codegen_ms += ms_since(t);
   t = Clock::now();

@@ -47,6 +47,8 @@ class Compiler {
   using Cancelled = std::function<bool()>;
   struct Job;
   enum class Distrust;
+  bool find(Job &) const;
+  void look_ahead(std::vector<Job> &) const;
   void fetch(Job &) const;
   void finish(Job &) const;
   void publish(const Job &, const cache::Key &, const cache::Blob &, const std::vector<cache::Component> &) const;

@@ -1,6 +1,10 @@
 // compiler_test.cpp: what is compiled, what is taken from the store, and what is told about it.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "core/compile/compiler.hpp"
 #include "core/ir/ir.hpp"
 #include "tests/core/fake_backend.hpp"
@@ -208,6 +212,57 @@ TEST(Compiler, VerifyFindsCodeThatChanges) {
   moody->inner = rig.backend;
   Compiler compiler(moody, rig.store, rig.pool, rig.config);
   EXPECT_THROW(compiler.compile(ir::parse(loops(1))), Error);
+}
+
+// A store whose files take their time, with the most lookups that ran at once.
+struct SlowStore final : cache::Store {
+  std::unique_ptr<cache::Store> inner = cache::make_memory_store(64 << 20);
+  int milliseconds = 0;
+  std::atomic<int> running{0}, most{0};
+  struct Lookup {
+    SlowStore &s;
+    explicit Lookup(SlowStore &store) : s(store) {
+      const int now = ++s.running;
+      for (int seen = s.most; now > seen && !s.most.compare_exchange_weak(seen, now);) {}
+      if (s.milliseconds) std::this_thread::sleep_for(std::chrono::milliseconds(s.milliseconds));
+    }
+    ~Lookup() { --s.running; }
+  };
+  std::optional<cache::Entry> get(const cache::Key &k) override {
+    const Lookup l(*this);
+    return inner->get(k);
+  }
+  std::optional<cache::Info> stat(const cache::Key &k) override { return inner->stat(k); }
+  void put(const cache::Key &k, const cache::Blob &b, const std::vector<cache::Component> &c) override {
+    inner->put(k, b, c);
+  }
+  void drop(const cache::Key &k) override { inner->drop(k); }
+  std::unique_ptr<cache::Claim> claim(const cache::Key &k, const std::function<bool()> &c) override {
+    return inner->claim(k, c);
+  }
+};
+
+TEST(Compiler, ManySlowFilesAreReadOnMoreThreadsThanThePoolHas) {
+  Rig rig;
+  rig.pool = std::make_shared<ThreadPool>(1);
+  const auto slow = std::make_shared<SlowStore>();
+  rig.store = slow;
+  rig.build(loops(40));
+  EXPECT_EQ(rig.backend->compiles, 40);
+  slow->most = 0;  // so far lookups were quick
+  slow->milliseconds = 5;
+  const auto e = rig.build(loops(40));
+  EXPECT_EQ(rig.backend->compiles, 40);
+  EXPECT_EQ(e->observations().tasks_hit, 40);
+  EXPECT_GT(slow->most, 8);
+  EXPECT_LE(slow->most, 16);
+  slow->most = 0;
+  std::string edited = loops(40);  // what is missing is compiled on the pool, after a look for all
+  edited.replace(edited.find("3.25"), 4, "9.75");
+  EXPECT_EQ(rig.build(edited)->observations().tasks_recompiled, 1);
+  slow->most = 0;
+  rig.build(loops(3));
+  EXPECT_EQ(slow->most, 1) << "a few files are not worth it";
 }
 
 TEST(Compiler, InterruptStopsWhatRunsAndNotWhatComesLater) {
