@@ -71,3 +71,10 @@ def test_addresses(arch):
     assert differences == [20, 24, 0] and address > 0
     with pytest.raises(qd.QuadrantsSyntaxError, match="only be called inside kernels"):
         qd.get_addr(x, [0, 0])
+
+
+def test_the_root_before_init():
+    qd.reset()
+    assert not hasattr(qd.root, "no_such_thing") and not hasattr(qd.root, "_private")
+    with pytest.raises(qd.QuadrantsRuntimeError, match="qd.init"):
+        qd.root.dense(qd.i, 3)

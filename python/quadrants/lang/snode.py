@@ -239,8 +239,10 @@ class _Root:
         return runtime.root
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name.startswith("__") or (
+            get_runtime().context is None and not hasattr(SNode, name) | hasattr(FieldsBuilder, name)
+        ):
+            raise AttributeError(f"'qd.root' has no attribute {name!r}")
         if name == "finalize":
             return lambda raise_warning=True: None
         builder = self._builder()
