@@ -220,6 +220,7 @@ void DiskLayer::put(const Key &key, std::string_view file) {
   if (!done && error == ENOENT) {  // the first entry of its shard
     if (make_shard(shard_of(key))) done = publish(path, file, error);
     else error = errno;
+    if (done) make_hits(root_.get());
   }
   if (done) {
     use(key.digest);

@@ -91,6 +91,8 @@ std::unordered_map<std::string, uint64_t> read_hits(int root) {
   return out;
 }
 
+void make_hits(int root) { open_hits(root, hits_file, O_WRONLY | O_CREAT | O_APPEND); }
+
 void append_hits(int root, const std::unordered_map<Key, uint32_t, KeyHash> &counts) {
   if (counts.empty()) return;
   std::string text = "\n";  // ends whatever line a killed process left

@@ -13,6 +13,9 @@ namespace qd::cache {
 // By path below the root. Lines that make no sense count as absent.
 std::unordered_map<std::string, uint64_t> read_hits(int root);
 
+// An empty file of counts, so that a program that only finds entries makes no file.
+void make_hits(int root);
+
 // Adds the counts of this process as lines, "<tier>/<digest> <count>". A large file is summed up first.
 void append_hits(int root, const std::unordered_map<Key, uint32_t, KeyHash> &counts);
 

@@ -40,6 +40,23 @@ TEST(Hits, AreCountedAProcessAndWrittenAtItsEnd) {
   EXPECT_EQ(hits_of(c.root, key_of("2")), 0u);
 }
 
+// A program that runs again makes no file, the first time that it only finds entries included.
+TEST(Hits, AddNoFile) {
+  Folder f;
+  Warnings w;
+  const StoreConfig c = config_of(f / "c", w);
+  const auto files = [&] {
+    size_t n = 0;
+    for (const auto &entry : fs::recursive_directory_iterator(c.root)) n += entry.is_regular_file();
+    return n;
+  };
+  publish(c, 1);
+  const size_t before = files();
+  for (int process = 0; process < 2; ++process) EXPECT_TRUE(make_store(c)->get(key_of("0")));
+  EXPECT_EQ(files(), before);
+  EXPECT_EQ(hits_of(c.root, key_of("0")), 2u);
+}
+
 TEST(Hits, CostNoWriteWhereTheyHappen) {
   Folder f;
   Warnings w;
