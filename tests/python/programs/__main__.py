@@ -5,6 +5,7 @@ python -m programs --programs 100000 --seed 0 --jobs 2 --archs reference,cpu --o
 
 import argparse
 import collections
+import faulthandler
 import json
 import os
 import subprocess
@@ -14,6 +15,8 @@ import time
 from pathlib import Path
 
 from programs import check, coverage
+
+HANG = 30  # seconds for one program in one setting
 
 
 def options():
@@ -49,8 +52,10 @@ def worker(o):
 
     def progress(seed):
         os.pwrite(at, b"%20d" % seed, 0)
+        faulthandler.dump_traceback_later(HANG, exit=True)  # a program that never ends counts as a crash
 
     seen = set()
+    progress(o.seed)
     total = o.programs + o.broken
     for k in range(int(first), -(-total // o.batch), o.jobs):
         if time.monotonic() - started > o.seconds:

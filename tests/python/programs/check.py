@@ -211,6 +211,7 @@ def batch(seeds, archs, report, progress=lambda seed: None, seen=None, levels=3)
     """Runs programs in every setting; `report(Finding)` for each that fails."""
     made = []
     for seed in seeds:
+        progress(seed)
         text = program(seed)
         inputs = Inputs(text, seed)
         try:
