@@ -379,3 +379,57 @@ def test_prompt_exec_and_notebooks(run_script, tmp_path):
         print("prompt:", "is not available" in done.stderr or "3" in done.stdout)
         """).replace("%%", "%"))  # fmt: skip
     assert "prompt: True" in done.stdout
+
+
+def test_many_lists_of_names(arch, again):
+    """A kernel that reads another name for each of 20 template values: none pushes another out."""
+    names = "\n".join(f"N{k} = {k}" for k in range(20))
+    chain = "".join(f"    if qd.static(t == {k}):\n        r = N{k} * 10\n" for k in range(20))
+    text = f"{names}\n@qd.kernel\ndef k(t: qd.template()) -> qd.i32:\n    r = 0\n{chain}    return r\n"
+    for expected in (STORED, LOADED, LOADED):
+        k = load(text)["k"]
+        for t in range(20):
+            assert k(t) == 10 * t
+            assert observed(k) == expected, t
+        again()
+
+
+MORE = {
+    "static method": ("class C:\n    @staticmethod\n    @qd.func\n    def s(x): return x + 1\nc = C()", "c.s(2)", "x + 1", "x + 2", 3, 4),
+    "mutable default": ("D = [3]\n@qd.func\ndef g(x, d=D): return x + d[0]", "g(0)", "[3]", "[4]", 3, 4),
+    "__dict__": ("class C: pass\nc = C()\nc.n = 3", "c.__dict__['n']", "c.n = 3", "c.n = 4", 3, 4),
+    "__class__": ("class C: n = 3\nc = C()", "c.__class__.n", "n = 3", "n = 4", 3, 4),
+    "getattr": ("class C: n = 3\nc = C()", "qd.static(getattr(c, 'n'))", "n = 3", "n = 4", 3, 4),
+    "vars": ("class C: pass\nc = C()\nc.n = 3", "qd.static(vars(c)['n'])", "c.n = 3", "c.n = 4", 3, 4),
+    "type": ("class C: n = 3\nc = C()", "qd.static(type(c).n)", "n = 3", "n = 4", 3, 4),
+    "isinstance": ("class A: pass\nclass B(A): pass\nb = B()", "1.0 if qd.static(isinstance(b, A)) else 0.0", "class B(A)", "class B", 1, 0),
+    "bound method": ("class C:\n    def m(self): return 3\nc = C()\nm = c.m", "qd.static(m())", "return 3", "return 4", 3, 4),
+    "partial": ("import functools\nf = functools.partial(max, 3)", "qd.static(f(1))", "max, 3", "max, 4", 3, 4),
+    "items": ("d = {'a': 3}", "qd.static(list(d.items())[0][1])", "'a': 3", "'a': 4", 3, 4),
+    "sum of a list": ("L = [1, 2]", "qd.static(sum(L))", "[1, 2]", "[2, 2]", 3, 4),
+    "text": ("s = 'abc'", "qd.static(len(s.upper()))", "'abc'", "'abcd'", 3, 4),
+    "nested containers": ("class C: n = 3\nd = {'k': [C()]}", "d['k'][0].n", "n = 3", "n = 4", 3, 4),
+    "slots": ("class C:\n    __slots__ = ('n',)\nc = C()\nc.n = 3", "c.n", "c.n = 3", "c.n = 4", 3, 4),
+    "cached property": (
+        "import functools\nclass C:\n    @functools.cached_property\n    def p(self): return 3\nc = C()", "c.p", "return 3", "return 4", 3, 4,
+    ),
+    "descriptor": ("class D:\n    def __get__(self, o, t): return 3\nclass C: d = D()\nc = C()", "c.d", "return 3", "return 4", 3, 4),
+    "answering module": (
+        "import types\nclass M(types.ModuleType):\n    def __getattr__(self, n):\n        if n == 'x': return 3\n        raise AttributeError(n)\n"
+        "m = M('m')", "m.x", "return 3", "return 4", 3, 4,
+    ),
+    "sorted by a key": ("def by(x): return -x", "qd.static(sorted([1, 2], key=by)[0])", "return -x", "return x", 2, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_no_other_stale_hit(arch, again, name):
+    """Ways to a value that go around names and attributes."""
+    before, expression, old, new, first, second = MORE[name]
+    text = before + KERNEL.format(expression)
+    assert old in text
+    results = []
+    for program in (text, text, text.replace(old, new), text):
+        results.append(load(program)["k"]())
+        again()
+    assert results == [first, first, second, first]

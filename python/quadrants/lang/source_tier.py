@@ -24,7 +24,7 @@ from quadrants.lang.func import Func
 from quadrants.lang.guards import Recorder
 
 VERSION = 1  # of what is stored here
-LISTS = 8  # lists of names kept for a kernel: they differ where what is read depends on what was read
+LISTS = 32  # lists of names kept for a kernel: they differ where what is read depends on what was read
 # Options that decide about the code that the front end makes.
 OPTIONS = (*(option.name for option in config.OPTIONS if option.reach == "front"), "fast_math")
 
