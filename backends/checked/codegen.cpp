@@ -12,6 +12,7 @@ std::shared_ptr<const TaskInfo> read_unit(const Frame &f, const QdbTask &task, c
   view::Fault fault;
   view::ReadOptions options;
   options.allow_recursion = f.instance.caps & QDB_CAP_RECURSION;
+  options.allow_threads = f.instance.caps & QDB_CAP_THREADS;
   if (!unit.read(task.ir.ptr, task.ir.len, fault, options)) {
     if (fault.status != QDB_E_INVALID)
       return nullptr;  // newer than we are, or not for this backend: the plugin's to answer

@@ -100,9 +100,16 @@ llvm::TargetMachine &machine_of(const Settings &s) {
   return *kept.machine;
 }
 
+// Ticks of the processor where a program may read them, else of a steady clock.
+llvm::Value *clock(llvm::IRBuilder<> &b) {
+  const bool ticks = b.GetInsertBlock()->getModule()->getTargetTriple().isX86();
+  return b.CreateIntrinsic(b.getInt64Ty(), ticks ? llvm::Intrinsic::readcyclecounter : llvm::Intrinsic::readsteadycounter, {});
+}
+
 llvm_emitter::TargetHooks hooks() {
   llvm_emitter::TargetHooks h;
   h.max_partials = QDX_CPU_MAX_PARTIALS;
+  h.clock = clock;
   h.divide_in_float = true;
   h.joined_adds = 2;
   h.report_symbol = "qd_cpu_report";
@@ -147,7 +154,9 @@ struct TaskCompile {
   llvm::SmallVector<char, 0> run(const QdbTask &task) const {
     view::View unit;
     view::Fault fault;
-    if (!unit.read(task.ir.ptr, task.ir.len, fault)) throw Failure(fault.status, fault.message, std::string(name));
+    view::ReadOptions read;
+    read.allow_threads = false;
+    if (!unit.read(task.ir.ptr, task.ir.len, fault, read)) throw Failure(fault.status, fault.message, std::string(name));
     auto &machine = machine_of(settings);
     llvm::LLVMContext context;
     auto m = std::make_unique<llvm::Module>("task", context);

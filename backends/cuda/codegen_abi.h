@@ -25,7 +25,8 @@ typedef struct QdxCudaMeta {
   uint32_t version;   /* QDX_CUDA_CODEGEN_VERSION */
   uint32_t arg_words; /* of the argument block */
   uint32_t serial;    /* 1: one thread */
-  uint32_t block;     /* block size that the code is made for, a multiple of 32: what was asked for, or at most this */
+  uint32_t block;     /* block size that the code is made for: what was asked for, or at most this; a multiple of 32 but where
+                         threads work together */
   uint32_t partials;  /* reductions: 0 or more */
   uint32_t asked;     /* 1: the block size was asked for and is not made smaller */
   uint32_t axes;      /* of the grid; 0: serial */

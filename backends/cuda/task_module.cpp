@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/cuda/device_math.hpp"
+#include "backends/cuda/threads.hpp"
 #include "qd/plugin.hpp"
 #include "qd/wire.h"
 
@@ -69,6 +70,9 @@ llvm_emitter::TargetHooks hooks(uint32_t sm) {
   h.grid.shuffle = shuffle;
   h.grid.barrier = barrier;
   h.grid.fence = fence;
+  h.grid.exit = end_thread;
+  h.grid.together = together;
+  h.clock = special<in::nvvm_read_ptx_sreg_clock64>;
   return h;
 }
 
@@ -152,6 +156,7 @@ size_t size_of(const llvm::Function &f) {
 }  // namespace
 
 BuiltTask build_module(llvm::Module &m, const view::View &unit, llvm::StringRef symbol, uint32_t sm, bool fast_math) {
+  if (unit.threads()) check_threads(unit, sm);
   const auto info = llvm_emitter::emit_task(m, unit, symbol, hooks(sm), {fast_math});
   QdxCudaMeta meta{};
   meta.version = QDX_CUDA_CODEGEN_VERSION;
@@ -162,6 +167,7 @@ BuiltTask build_module(llvm::Module &m, const view::View &unit, llvm::StringRef 
   meta.batch = info.batch;
   const uint32_t asked = unit.parallel() ? unit.parallel()->block : 0;
   meta.block = asked ? std::min((asked + warp - 1) / warp * warp, most_threads) : usual_block;
+  if (unit.threads() && asked) meta.block = asked;  // binding
   meta.asked = asked != 0;
   meta.axes = unit.parallel() ? unit.parallel()->axes : 0;
   llvm::Function *f = m.getFunction(symbol);

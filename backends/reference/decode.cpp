@@ -28,6 +28,12 @@ struct Decoder {
   Type type_at(uint32_t record) const { return view::type_of(f.code[record]); }
   const Step *step(uint32_t record) const { return code.steps.data() + record; }
 
+  uint32_t address_word(uint32_t p) const {
+    if (unit.param(p).alias != QD_ALIAS_SHARED) return unit.param_word(p);
+    uint32_t k = 0;
+    for (uint32_t q = 0; q < p; q++) k += unit.param(q).alias == QD_ALIAS_SHARED;
+    return unit.arg_words() + k;
+  }
   // The operand whose type chooses the function of a record.
   Type chooser(uint32_t i) const {
     const QdInst &r = f.code[i];
@@ -54,7 +60,7 @@ struct Decoder {
     if (!s.fn) throw plugin::Failure(QDB_E_INTERNAL, "record " + std::to_string(i) + " (" + std::string(view::info(view::op_of(r)).name) +
                                                          "): the interpreter has no function for its types");
     s.dst = i, s.a = r.a, s.b = r.b, s.c = r.c;
-    if (view::has(view::op_of(r), view::Index)) s.imm = unit.param_word(r.a);
+    if (view::has(view::op_of(r), view::Index)) s.imm = address_word(r.a);
     operands(i, r, s);
     regions(i, r, s);
   }
@@ -71,9 +77,21 @@ struct Decoder {
       case Op::call: s.b = list(i), s.c = take(unit.function(r.a).n_results); break;
       case Op::result: break;
       case Op::ret: s.b = list(i); break;
+      case Op::barrier:
+      case Op::barrier_vote:
+      case Op::shuffle:
+      case Op::vote:
+      case Op::match:
+      case Op::active: s.imm = joint(i); break;
       case Op::report: s.imm = r.b, s.b = list(i), s.c = uint32_t(code.lists.size()) - s.b; break;
       default: break;
     }
+  }
+
+  // Of what threads do together: the operation, and the register of the mask, view::no_value for all.
+  uint64_t joint(uint32_t i) const {
+    const view::Operands o = unit.operands_before(f, i);
+    return uint64_t(f.code[i].op) << 32 | (o.count ? o[0] : view::no_value);
   }
 
   // Constants are kept as registers are: zero-extended from the width of their type.
@@ -111,6 +129,10 @@ Program decode(const view::View &unit) {
   Program p;
   p.arg_words = unit.arg_words();
   p.functions.resize(unit.n_functions());
+  if (unit.threads() && unit.parallel()) p.block = unit.parallel()->block;
+  for (uint32_t k = 0; k < unit.n_params(); k++)
+    if (unit.param(k).alias == QD_ALIAS_SHARED)
+      p.shared.push_back(uint64_t(unit.param(k).count) * view::info(Type(unit.param(k).type)).bytes);
   for (uint32_t k = 0; k < unit.n_functions(); k++) Decoder{unit, unit.function(k), p.functions[k]}.run();
   if (const view::Parallel *grid = unit.parallel()) {
     p.parallel = true, p.first = grid->record, p.type = grid->type;

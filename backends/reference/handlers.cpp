@@ -1,5 +1,6 @@
 // handlers.cpp: what each operation does. Arithmetic is the `meaning` column of ops.def, instantiated per type and nothing else:
 // this file holds no second opinion about it. The rest (memory, variables, control, calls, reports) is written out by hand.
+#include <chrono>
 #include <cmath>
 
 #include "backends/reference/machine.hpp"
@@ -237,6 +238,25 @@ const Step *report(const Step *s, Machine &m) {  // `a` site, `imm` failure, `b`
   return s + 1;
 }
 
+// --- threads of a block: what they do together is done by threads.cpp, once all have come here ------------------------
+
+const Step *wait(const Step *s, Machine &m) {
+  m.waiting = s;
+  return nullptr;
+}
+const Step *thread(const Step *s, Machine &m) {
+  m.r[s->dst] = m.thread;
+  return s + 1;
+}
+template <class T> const Step *position(const Step *s, Machine &m) {
+  m.r[s->dst] = word(T(m.iteration));
+  return s + 1;
+}
+const Step *clock(const Step *s, Machine &m) {
+  m.r[s->dst] = uint64_t(std::chrono::steady_clock::now().time_since_epoch().count());
+  return s + 1;
+}
+
 // --- choice of the function -------------------------------------------------------------------------------------------
 
 template <Type T> struct Tag {
@@ -340,6 +360,16 @@ Handler handler_of(const view::View &unit, const QdInst &record, Type operand) {
     case Op::result: return result;
     case Op::output: return output;
     case Op::report: return report;
+    case Op::thread: return thread;
+    case Op::position: return with_int(type, [](auto t) -> Handler { return position<cpp_t<decltype(t)::type>>; });
+    case Op::clock: return clock;
+    case Op::fence: return nothing;  // one thread runs at a time
+    case Op::barrier:
+    case Op::barrier_vote:
+    case Op::shuffle:
+    case Op::vote:
+    case Op::match:
+    case Op::active: return wait;
     case Op::end:  // of a loop over indices of type `operand`; decode() deals with all others
       return operand == Type::none ? nothing : with_int(operand, [](auto t) -> Handler { return loop_end<cpp_t<decltype(t)::type>>; });
     default: return nothing;  // operand, block, repeat

@@ -38,6 +38,9 @@ void run_grid(Machine &m, const Program &p, const Step *body, int64_t begin, int
   if (begin < 0 || end > g.size)
     throw plugin::Failure(QDB_E_INVALID, "launch of positions " + std::to_string(begin) + " to " + std::to_string(end) + " of a grid of " +
                                              std::to_string(g.size));
+  if (p.block) return run_blocks(m, body, begin, end, [&g](Machine &t, int64_t i) {
+    for (uint32_t k = g.axes; k-- > 0; i /= g.extent[k]) t.axis[k] = g.low[k] + i % g.extent[k];
+  });
   int64_t at[view::max_axes];
   int64_t rest = begin;
   for (uint32_t k = g.axes; k-- > 0 && begin < end;) at[k] = rest % g.extent[k], m.axis[k] = g.low[k] + at[k], rest /= g.extent[k];

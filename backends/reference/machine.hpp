@@ -5,6 +5,7 @@
 // the results of its calls, then its local arrays (one word an element).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ struct Code {  // of one function
 struct Program {
   std::vector<Code> functions;
   uint32_t arg_words = 0;
+  uint32_t block = 0;               // threads that work together, 0: none do
+  std::vector<uint64_t> shared;     // bytes of each shared buffer; its address is word arg_words + k in front of the handlers
   bool parallel = false;
   uint32_t first = 0;               // record of the parallel
   std::vector<uint32_t> bounds;     // registers of lo, hi per axis
@@ -45,6 +48,7 @@ struct Program {
 Program decode(const view::View &unit);
 Handler handler_of(const view::View &unit, const QdInst &record, view::Type operand);
 extern const Handler stop_handler, jump_back_handler;
+inline constexpr uint32_t warp = 32;  // threads of a subgroup
 
 // Memory for frames: chunks that never move, so that registers can be addressed while calls go deeper.
 class Frames {
@@ -81,6 +85,8 @@ struct Machine {
   uint32_t draw = 0;
   uint32_t ordinal = 0;
   uint32_t countdown = steps_between_polls;
+  const Step *waiting = nullptr;  // what this thread of a block waits for; its result goes to s->dst
+  uint32_t thread = 0;            // place in the block
   int64_t axis[view::max_axes] = {};
   std::vector<Activation> stack{};
   Frames frames{};
@@ -94,6 +100,10 @@ struct Machine {
     call->poll();
   }
 };
+
+// Runs the positions [begin, end) of a program whose threads work together, block by block (threads.cpp). `main` has run the
+// records before the parallel; `place` puts a machine at a position.
+void run_blocks(Machine &main, const Step *body, int64_t begin, int64_t end, const std::function<void(Machine &, int64_t)> &place);
 
 // Runs one task; throws Failure. The machine is only there to reuse its memory.
 void run(Machine &machine, const plugin::Call &call, const Program &program, const QdbLaunch &launch);

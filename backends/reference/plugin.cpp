@@ -5,7 +5,7 @@ namespace qd::reference {
 
 void Instance::caps(QdbCaps &out) {
   out.units = QDB_UNIT_TASK | QDB_UNIT_KERNEL;
-  out.caps = QDB_CAP_COMPILE_MT | QDB_CAP_OFFLINE | QDB_CAP_HOST_SHARED | QDB_CAP_RECURSION | QDB_CAP_KERNEL_DEFAULT;
+  out.caps = QDB_CAP_COMPILE_MT | QDB_CAP_OFFLINE | QDB_CAP_HOST_SHARED | QDB_CAP_RECURSION | QDB_CAP_KERNEL_DEFAULT | QDB_CAP_THREADS;
   out.ir_major = QD_WIRE_MAJOR;
   out.ir_minor = QD_WIRE_MINOR;
 }

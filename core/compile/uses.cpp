@@ -27,6 +27,7 @@ std::vector<Use> used_words(const split::Plan &plan) {
         const QdInst &r = unit.function(f).code[i];
         const Use use = use_of(view::op_of(r));
         if (use == Use::none) continue;
+        if (view::words(unit.param(r.a)) == 0) continue;  // shared by a block
         const uint32_t word = unit.param_word(r.a);
         for (const split::WordMove &m : t.words)
           if (word >= m.to && word - m.to < m.count) {

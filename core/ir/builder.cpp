@@ -69,6 +69,7 @@ struct Builder::State {
   std::vector<Growing> growing;  // one per function
   std::vector<uint32_t> open;    // functions, the current one last
   uint32_t rewrites = 0;
+  Val parallel = no_val;  // the last one of the entry
 
   std::vector<Inst> &code() { return unit.funcs[open.back()].code; }
   Growing &grow() { return growing[open.back()]; }
@@ -163,6 +164,7 @@ Val Builder::emit(Op op, Type type, std::array<uint32_t, 3> arg) {
   const Inst i{op, type, 0, arg};
   if (o.effect == Effect::Pure) return s_->share(i);
   if (o.flags & (Opens | Closes)) s_->enter_region(op);
+  if (op == Op::parallel) s_->parallel = Val(code.size());
   if (op == Op::var || op == Op::get || op == Op::set)
     if (const Val known = s_->track_variable(i); known != no_val) return known;
   return s_->append(i);
@@ -210,6 +212,14 @@ void Builder::close_function() {
   QD_ASSERT(s_->open.size() > 1 && s_->grow().scopes.empty());
   s_->grow() = Growing();
   s_->open.pop_back();
+}
+
+uint32_t Builder::block_size() const {
+  return s_->parallel == no_val ? 0 : s_->unit.funcs[0].code[s_->parallel].arg[1];
+}
+void Builder::set_block_size(uint32_t n) {
+  QD_ASSERT(s_->parallel != no_val);
+  s_->unit.funcs[0].code[s_->parallel].arg[1] = n;
 }
 
 uint32_t Builder::depth() const { return uint32_t(s_->grow().scopes.size()); }

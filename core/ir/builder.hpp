@@ -33,6 +33,9 @@ class Builder {
   // A function of the unit (entry is 0 and open from the start). Functions may be opened while another is unfinished.
   uint32_t open_function(uint32_t n_args, uint32_t n_results);
   void close_function();                  // back to the function that was open before
+  // Block size of the `parallel` that is open in the entry, or was last: its threads turn out to work together.
+  uint32_t block_size() const;            // 0: any; also without a parallel
+  void set_block_size(uint32_t n);
   uint32_t depth() const;                 // open regions of the current function
   uint32_t rewrites() const;              // how often emit() answered with a value it had, or a simpler one
 

@@ -28,7 +28,10 @@ enum class TypeClass : uint8_t { None, Bool, Int, Float };
 enum class Class : uint8_t { Any, Num, Int, Float, Bits };
 enum class Result : uint8_t { None, Same, Bool, Given };
 enum class Effect : uint8_t { Pure, Read, Write, Control, Attach };
-enum Flags : uint16_t { Comm = 1, Opens = 2, Closes = 4, Loopy = 8, Label = 16, Inexact = 32, Takes = 64, Index = 128, Mixed = 256, Atomic = 512 };
+enum Flags : uint16_t {
+  Comm = 1, Opens = 2, Closes = 4, Loopy = 8, Label = 16, Inexact = 32, Takes = 64, Index = 128, Mixed = 256, Atomic = 512,
+  Threads = 1024
+};
 
 struct TypeInfo {
   std::string_view name;
@@ -84,7 +87,9 @@ struct Param {
   bool operator==(const Param &) const = default;
 };
 static_assert(sizeof(Param) == sizeof(QdParam));
-constexpr uint32_t words(const Param &p) { return p.kind == QD_PARAM_BUFFER ? 1u + p.rank : 1u; }  // in an argument block
+constexpr uint32_t words(const Param &p) {  // in an argument block
+  return p.alias == QD_ALIAS_SHARED ? 0u : p.kind == QD_PARAM_BUFFER ? 1u + p.rank : 1u;
+}
 
 struct Func {
   std::vector<Inst> code;

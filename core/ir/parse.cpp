@@ -235,10 +235,10 @@ void Parser::param() {
   if (p.kind == QD_PARAM_BUFFER && p.alias == QD_ALIAS_EXTERNAL && !more)
     fail("expected the rank of `" + std::string(name) + "`");
   if (more) {
-    const uint32_t n = literal(words_[at_++], p.alias == QD_ALIAS_SCRATCH ? "a count" : "a rank");
-    if (p.kind != QD_PARAM_BUFFER || (p.alias != QD_ALIAS_SCRATCH && n > 255))
+    const uint32_t n = literal(words_[at_++], p.alias >= QD_ALIAS_SCRATCH ? "a count" : "a rank");
+    if (p.kind != QD_PARAM_BUFFER || (p.alias < QD_ALIAS_SCRATCH && n > 255))
       fail("`" + std::to_string(n) + "` is no rank");
-    if (p.alias == QD_ALIAS_SCRATCH) p.count = n;
+    if (p.alias >= QD_ALIAS_SCRATCH) p.count = n;
     else p.rank = uint8_t(n);
   }
   const uint32_t number = uint32_t(params_.size());

@@ -70,7 +70,7 @@ void param(std::string &out, const Param &p, const std::string &name) {
   }
   out += info(p.type).name;
   if (p.kind != QD_PARAM_BUFFER) return;
-  const uint32_t extra = p.alias == QD_ALIAS_SCRATCH ? p.count : p.rank;
+  const uint32_t extra = p.alias >= QD_ALIAS_SCRATCH ? p.count : p.rank;
   if (extra || p.alias == QD_ALIAS_EXTERNAL) out += " " + std::to_string(extra);
 }
 

@@ -68,6 +68,7 @@ void Planner::bind(Task &t, const ir::Unit &task, const std::vector<Source> &sou
   for (size_t i = 0; i < task.params.size(); ++i) {
     const Source &s = sources[i];
     const uint32_t n = ir::words(task.params[i]);
+    if (n == 0) continue;  // shared by a block: made anew by each
     if (s.slot || s.index >= kernel_.params.size()) {
       t.scratch.push_back({to, offset_of(s)});
     } else if (!t.words.empty() && t.words.back().to + t.words.back().count == to &&

@@ -237,9 +237,11 @@ const Bad bad_units[] = {
     {"unknown kind 9", [](UnitWriter &w) { w.params[0].kind = 9; }},
     {"unknown type 0", [](UnitWriter &w) { w.params[0].type = 0; }},
     {"a scalar with a rank", [](UnitWriter &w) { w.params[0].rank = 1; }},
-    {"unknown alias class 3", [](UnitWriter &w) { w.params[1].alias = 3; }},
+    {"unknown alias class 4", [](UnitWriter &w) { w.params[1].alias = 4; }},
+    {"a shared buffer of 0 elements and rank 1", [](UnitWriter &w) { w.params[1].alias = QD_ALIAS_SHARED; }},
+    {"a shared buffer of 2000000 elements", [](UnitWriter &w) { w.params[1] = {QD_PARAM_BUFFER, uint8_t(f32), 0, QD_ALIAS_SHARED, 2000000}; }},
     {"rank 200 is above", [](UnitWriter &w) { w.params[1].rank = 200; }},
-    {"only scratch has a count", [](UnitWriter &w) { w.params[1].count = 4; }},
+    {"only scratch and shared buffers have a count", [](UnitWriter &w) { w.params[1].count = 4; }},
 };
 
 TEST(View, EachFaultHasItsMessage) {

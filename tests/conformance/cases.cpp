@@ -32,6 +32,13 @@ struct Case {
 // Opens the usual loop over 1,000 iterations.
 #define EACH "%zero = const.i32 0\n%n = const.i32 1000\noperand %zero, %n\nparallel.i32 1, 0 {\n%i = axis.i32 0\n"
 
+// Blocks of 128 threads; FULL has no odd one at its end.
+#define TEAM_OF(count)                                                                                                 \
+  "%zero = const.i32 0\n%n = const.i32 " #count                                                                        \
+  "\n%one = const.i32 1\n%team = const.i32 128\noperand %zero, %n\nparallel.i32 1, 128 {\n%i = axis.i32 0\n"
+#define TEAM TEAM_OF(1000)
+#define FULL TEAM_OF(896)
+
 const Case table[] = {
     // --- constants, parameters, plumbing
     {Op::arg, Over::any, "stored", "$a: T, $z: buf T 1", EACH "%a = arg.T $a\nstore $z, %i, %a\n}\n"},
@@ -155,6 +162,61 @@ const Case table[] = {
           "%one = const.i32 1\n%j = loop.i32 %zero, %ten {\n%k = loop.i32 %zero, %ten {\n%p = mul.i32 %j, %k\n"
           "%hit = eq.b1 %p, %m\n%far = lt.b1 %seven, %k\nwhen %far {\nleave 0\n}\n%g = get.i32 %v\n%h = add.i32 %g, %one\nset %v, %h\n"
           "when %hit {\nblock {\nleave 2\n}\n}\n}\n}\n%r = get.i32 %v\nstore $z, %i, %r\n}\n"},
+    // --- threads of a block: 1,000 positions are 7 blocks of 128 and one of 104
+    {Op::thread, Over::none, "blocks of 128 and of 48", "$z: buf i32 1, $y: buf i32 1",
+     TEAM "%t = thread.i32\nstore $z, %i, %t\n}\n"},
+    {Op::thread, Over::none, "two axes, odd blocks", "$z: buf i32 1",
+     "%zero = const.i32 0\n%h = const.i32 20\n%w = const.i32 50\noperand %zero, %h, %zero\noperand %w\nparallel.i32 2, 48 {\n"
+     "%i = axis.i32 0\n%j = axis.i32 1\n%r = mul.i32 %i, %w\n%at = add.i32 %r, %j\n%t = thread.i32\nstore $z, %at, %t\n}\n"},
+    {Op::position, Over::index, "offset bounds", "$z: buf T 1",
+     "%lo = const.i32 7\n%hi = const.i32 900\noperand %lo, %hi\nparallel.i32 1, 0 {\n%i = axis.i32 0\n%p = position.T\n"
+     "store $z, %i, %p\n}\n"},
+    {Op::position, Over::index, "serial", "$z: buf T 1", "%zero = const.i32 0\n%p = position.T\nstore $z, %zero, %p\n"},
+    {Op::barrier, Over::any, "a block turned round", "$x: buf T 1, $z: buf T 1, $s: shared T 128",
+     TEAM "%t = thread.i32\n%a = load.T $x, %i\nstore $s, %t, %a\nbarrier 0\n%n1 = sub.i32 %n, %one\n%q = sub.i32 %i, %t\n"
+          "%left = sub.i32 %n, %q\n%size = min.i32 %left, %team\n%last = sub.i32 %size, %one\n%u = sub.i32 %last, %t\n"
+          "%b = load.T $s, %u\nstore $z, %i, %b\n}\n"},
+    {Op::barrier, Over::none, "a sum by halves", "$x: buf i32 1, $z: buf i32 1, $s: shared i32 128",
+     "%zero = const.i32 0\n%n = const.i32 896\n%one = const.i32 1\n%team = const.i32 128\noperand %zero, %n\nparallel.i32 1, 128 {\n"
+     "%i = axis.i32 0\n%t = thread.i32\n%a = load.i32 $x, %i\nstore $s, %t, %a\nbarrier 0\n%half = const.i32 64\n%v = var.i32 %half\n"
+     "repeat {\n%h = get.i32 %v\n%end = eq.b1 %h, %zero\nwhen %end {\nleave 0\n}\n%low = lt.b1 %t, %h\nwhen %low {\n"
+     "%u = add.i32 %t, %h\n%p = load.i32 $s, %t\n%q = load.i32 $s, %u\n%sum = add.i32 %p, %q\nstore $s, %t, %sum\n}\nbarrier 0\n"
+     "%h2 = shr.i32 %h, %one\nset %v, %h2\n}\n%total = load.i32 $s, %zero\nstore $z, %i, %total\n}\n"},
+    {Op::barrier, Over::none, "of a subgroup, in a function", "$x: buf i32 1, $z: buf i32 1, $s: shared i32 128",
+     TEAM "%t = thread.i32\n%a = load.i32 $x, %i\noperand %t, %a\n%c = call 1\n%r = result.i32 %c, 0\nstore $z, %i, %r\n}\n",
+     "func @f(2 args, 1 results) {\n%t = farg.i32 0\n%a = farg.i32 1\nstore $s, %t, %a\nbarrier 1\n%one = const.i32 1\n"
+     "%u = xor.i32 %t, %one\n%b = load.i32 $s, %u\nbarrier 1\noperand %b\nret\n}\n"},
+    {Op::barrier_vote, Over::none, "all, any, how many", "$x: buf i32 1, $c: buf b1 1, $z: buf i32 1, $y: buf i32 1, $w: buf i32 1",
+     TEAM "%c = load.b1 $c, %i\n%p = barrier_vote.i32 %c, 0\nstore $z, %i, %p\n%q = barrier_vote.i32 %c, 1\nstore $y, %i, %q\n"
+          "%r = barrier_vote.i32 %c, 2\nstore $w, %i, %r\n}\n"},
+    {Op::barrier_vote, Over::none, "where all agree", "$z: buf i32 1, $y: buf i32 1",
+     TEAM "%c = le.b1 %zero, %i\n%p = barrier_vote.i32 %c, 0\nstore $z, %i, %p\n%d = lt.b1 %i, %zero\n%q = barrier_vote.i32 %d, 1\n"
+          "store $y, %i, %q\n}\n"},
+    {Op::fence, Over::none, "each scope", "$z: buf i32 1",
+     TEAM "fence 0\nstore $z, %i, %i\nfence 1\n%a = load.i32 $z, %i\nfence 2\n%b = add.i32 %a, %one\nstore $z, %i, %b\n}\n"},
+    {Op::shuffle, Over::any, "of every kind", "$x: buf T 1, $at: buf i32 1, $z: buf T 1, $y: buf T 1, $w: buf T 1, $u: buf T 1",
+     FULL "%a = load.T $x, %i\n%at = load.i32 $at, %i\n%p = shuffle.T %a, %at, 0\nstore $z, %i, %p\n%q = shuffle.T %a, %at, 1\n"
+          "store $y, %i, %q\n%r = shuffle.T %a, %at, 2\nstore $w, %i, %r\n%s = shuffle.T %a, %at, 3\nstore $u, %i, %s\n}\n"},
+    {Op::shuffle, Over::none, "of a mask", "$x: buf f32 1, $z: buf f32 1",
+     FULL "%a = load.f32 $x, %i\n%c15 = const.i32 15\n%c16 = const.i32 16\n%low = and.i32 %i, %c16\n%in = eq.b1 %low, %zero\n"
+          "%mask = const.i32 65535\nwhen %in {\noperand %mask\n%p = shuffle.f32 %a, %one, 3\nstore $z, %i, %p\n}\n}\n"},
+    {Op::vote, Over::none, "of every kind", "$c: buf b1 1, $z: buf i32 1, $y: buf i32 1, $w: buf i32 1, $u: buf i32 1",
+     TEAM "%c = load.b1 $c, %i\n%p = vote.i32 %c, 0\nstore $z, %i, %p\n%q = vote.i32 %c, 1\nstore $y, %i, %q\n%r = vote.i32 %c, 2\n"
+          "store $w, %i, %r\n%s = vote.i32 %c, 3\nstore $u, %i, %s\n}\n"},
+    {Op::vote, Over::none, "where all agree", "$z: buf i32 1, $y: buf i32 1",
+     TEAM "%c = le.b1 %zero, %i\n%p = vote.i32 %c, 0\nstore $z, %i, %p\n%r = vote.i32 %c, 2\nstore $y, %i, %r\n}\n"},
+    {Op::match, Over::any, "any and all", "$x: buf T 1, $at: buf i32 1, $z: buf i32 1, $y: buf i32 1",
+     TEAM "%c3 = const.i32 3\n%k = and.i32 %i, %c3\n%a = load.T $x, %k\n%p = match.i32 %a, 0\nstore $z, %i, %p\n"
+          "%b = load.T $x, %zero\n%q = match.i32 %b, 1\n%r = match.i32 %a, 1\n%s = xor.i32 %q, %r\nstore $y, %i, %s\n}\n"},
+    {Op::active, Over::none, "all of a subgroup", "$z: buf i32 1", TEAM "%a = active.i32\nstore $z, %i, %a\n}\n"},
+    {Op::clock, Over::none, "does not run backwards", "$z: buf b1 1",
+     EACH "%a = clock.i64\n%b = clock.i64\n%d = sub.i64 %b, %a\n%z64 = const.i64 0\n%c = le.b1 %z64, %d\nstore $z, %i, %c\n}\n"},
+    {Op::clock, Over::none, "serial", "$z: buf b1 1",
+     "%a = clock.i64\n%b = clock.i64\n%c = le.b1 %a, %b\n%zero = const.i32 0\nstore $z, %zero, %c\n"},
+    {Op::atomic_add, Over::num, "shared by a block", "$x: buf T 1, $z: buf T 1, $s: shared T 4",
+     FULL "%t = thread.i32\n%c3 = const.i32 3\n%k = and.i32 %t, %c3\n%c4 = const.i32 4\n%few = lt.b1 %t, %c4\n%v = cast.T %zero\n"
+          "when %few {\nstore $s, %t, %v\n}\nbarrier 0\n%w = cast.T %one\n%old = atomic_add.T $s, %k, %w\nbarrier 0\n"
+          "%r = load.T $s, %k\nstore $z, %i, %r\n}\n"},
     // --- functions
     {Op::farg, Over::any, "handed through", "$x: buf T 1, $y: buf T 1, $z: buf T 1",
      EACH "%a = load.T $x, %i\n%b = load.T $y, %i\noperand %a, %b\n%c = call 1\n%r = result.T %c, 0\nstore $z, %i, %r\n}\n",
@@ -217,6 +279,7 @@ Memory memory_of(const ir::Unit &u) {
     const ir::Param &param = u.params[p];
     const std::string &name = u.debug.params[p];
     const uint32_t seed = uint32_t(20 + p);
+    if (ir::words(param) == 0) continue;  // shared by a block
     if (param.kind == QD_PARAM_SCALAR) {
       m.scalars[name] = random_bits(param.type, 1, seed)[0];
       continue;
@@ -278,11 +341,12 @@ std::string run_units(Bench &b, const std::vector<ir::Unit> &tasks) {
 std::string run_case(Bench &b, const Case &c, Type t) {
   const ir::Unit u =
       unit_of(of_type("raw\nfunc @c(" + std::string(c.params) + ") {\n" + c.code + "}\n" + c.functions, t));
-  if (c.recursive && !(b.plugin.caps() & QDB_CAP_RECURSION)) {
+  const bool threads = std::any_of(u.code().begin(), u.code().end(), [](const ir::Inst &i) { return ir::info(i.op).flags & ir::Threads; });
+  if ((c.recursive && !(b.plugin.caps() & QDB_CAP_RECURSION)) || (threads && !(b.plugin.caps() & QDB_CAP_THREADS))) {
     try {
       b.plugin.load(u);
     } catch (const std::exception &) { return ""; }
-    return "a recursive unit was accepted without QDB_CAP_RECURSION";
+    return "a unit was accepted without the capability that it needs";
   }
   return run_units(b, std::vector<ir::Unit>(size_t(c.tasks), u));
 }

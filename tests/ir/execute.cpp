@@ -158,6 +158,7 @@ std::vector<uint64_t> Executor::State::words(const Unit &u, const Memory &m,
   w[QD_ARG_RANDOM] = m.random_key;
   for (size_t p = 0; p < u.params.size(); ++p) {
     const std::string &name = u.debug.params[p];
+    if (ir::words(u.params[p]) == 0) continue;  // shared by a block
     if (u.params[p].kind == QD_PARAM_SCALAR) {
       if (!m.scalars.count(name)) throw std::runtime_error("no `; scalar $" + name + "` line");
       w.push_back(m.scalars.at(name));

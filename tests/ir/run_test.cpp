@@ -178,13 +178,17 @@ void compare(const RunFile &f, const Memory &after, const Outcome &out, const st
   if (out.failed != f.expected.failed) faults.push_back(where + (out.failed ? "failed" : "did not fail"));
 }
 
-bool recursive(const std::vector<Unit> &tasks) {
-  return std::any_of(tasks.begin(), tasks.end(), [](const Unit &u) {
+// What a backend must be able to do for these tasks: QDB_CAP_.
+uint64_t needed(const std::vector<Unit> &tasks) {
+  uint64_t caps = 0;
+  for (const Unit &u : tasks) {
     const std::string bytes = to_wire(u);
     view::View unit;
     view::Fault fault;
-    return unit.read(bytes.data(), bytes.size(), fault) && unit.recursive();
-  });
+    if (!unit.read(bytes.data(), bytes.size(), fault)) continue;
+    caps |= (unit.recursive() ? QDB_CAP_RECURSION : 0) | (unit.threads() ? QDB_CAP_THREADS : 0);
+  }
+  return caps;
 }
 
 }  // namespace
@@ -195,9 +199,9 @@ std::vector<std::string> run_file(const std::string &text, const std::vector<std
   std::vector<std::vector<uint32_t>> sites(f.tasks.size());
   for (size_t k = 0; k < f.tasks.size(); ++k) canon.push_back(canonical(f.tasks[k], nullptr, &sites[k]));
   std::vector<std::string> faults;
-  const bool recurs = recursive(f.tasks);
+  const uint64_t caps = needed(f.tasks);
   for (const auto &[name, executor] : on) {
-    if (recurs && !(executor->caps() & QDB_CAP_RECURSION)) continue;  // refused: the conformance suite checks that
+    if (caps & ~executor->caps()) continue;  // refused: the conformance suite checks that
     for (const std::vector<Unit> *tasks : {&f.tasks, static_cast<const std::vector<Unit> *>(&canon)}) {
       Memory m = f.memory;
       Outcome out = executor->run(*tasks, m);

@@ -60,13 +60,14 @@ Analysis::Analysis(const view::View &unit, const TargetHooks &hooks) : unit_(uni
       if (const QdInst &r = unit.function(k).code[i]; is_access(op_of(r))) touched_elsewhere_[r.a] = true;
   count_uses();
   if (par_) {
-    if (hooks.max_partials) find_partials(hooks.max_partials);
+    // Threads that work together see each other's updates, and each runs for one position at a time.
+    if (hooks.max_partials && !unit.threads()) find_partials(hooks.max_partials);
     find_exclusive();
     find_ordered();
-    if (hooks.joined_adds) find_joined(hooks.joined_adds);
+    if (hooks.joined_adds && !unit.threads()) find_joined(hooks.joined_adds);
   }
   estimate();
-  if (par_) choose_batch();
+  if (par_ && !unit.threads()) choose_batch();
 }
 
 void Analysis::count_uses() {
@@ -142,6 +143,7 @@ std::optional<Interval> Analysis::interval(uint32_t record, int depth) const {
                             __int128(x->high) * y->high};
       return fits(*std::min_element(p, p + 4), *std::max_element(p, p + 4));
     }
+    case Op::thread: return Interval{0, int64_t(par_->block) - 1};
     case Op::floormod: return constant(r.b, k) && k > 0 ? fits(0, __int128(k) - 1) : std::nullopt;
     case Op::and_: return (constant(r.b, k) || constant(r.a, k)) && k >= 0 ? fits(0, k) : std::nullopt;
     case Op::select: {
@@ -432,7 +434,7 @@ void Analysis::choose_batch() {
     const bool scattered = is_atomic(op) && slot_of_[i] < 0 && !exclusive_[i];
     const bool library = (row.flags & view::Inexact) && op != Op::rsqrt;
     if ((row.flags & view::Loopy) || library || scattered || op == Op::random || op == Op::report || op == Op::call ||
-        op == Op::array || op == Op::volatile_load || op == Op::output)
+        op == Op::array || op == Op::volatile_load || op == Op::output || op == Op::position || op == Op::clock)
       return;
     loads += op == Op::load || exclusive_[i];
     work += op != Op::const_ && op != Op::arg && op != Op::shape && op != Op::operand && op != Op::axis;

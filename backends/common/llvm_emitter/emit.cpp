@@ -64,6 +64,7 @@ llvm::Value *Emit::arg_word(uint32_t word, llvm::Type *t) {
 }
 
 llvm::Value *Emit::buffer(uint32_t p) {
+  if (unit.param(p).alias == QD_ALIAS_SHARED) return shared_buffer(p);
   if (!param[p]) param[p] = arg_word(unit.param_word(p), llvm::PointerType::get(context, hooks.global_space));
   return param[p];
 }
@@ -130,6 +131,7 @@ void Emit::record(uint32_t i) {
     return;
   }
   if (view::has(op_of(r), view::Atomic)) return atomic(i);
+  if (view::has(op_of(r), view::Threads)) return void(value[i] = together(i));
   switch (op_of(r)) {
     case Op::operand: return;
     case Op::load:
@@ -162,6 +164,8 @@ void Emit::record(uint32_t i) {
                     b.CreateConstGEP1_64(b.getInt64Ty(), arg_word(QD_ARG_RESULT, b.getPtrTy(hooks.global_space)), r.a));
       return;
     case Op::report: return report(i);
+    case Op::position: value[i] = position(type_of(r)); return;
+    case Op::clock: value[i] = hooks.clock(b); return;
     case Op::call: return call(i);
     case Op::result: {
       llvm::Value *tuple = value[r.a];
@@ -232,6 +236,8 @@ TaskInfo emit_task(llvm::Module &module, const view::View &unit, llvm::StringRef
                                       types, false);
     e.functions.push_back(llvm::Function::Create(t, llvm::Function::InternalLinkage, "f" + std::to_string(k), module));
   }
+  if (unit.threads())
+    for (llvm::Function *fn : e.functions) fn->addFnAttr(llvm::Attribute::Convergent);
   e.task(symbol);
   for (uint32_t k = 1; k < unit.n_functions(); k++) e.function(k);
   TaskInfo out;

@@ -62,6 +62,7 @@ struct Emit {
   std::vector<llvm::AllocaInst *> partial;  // by slot
   std::vector<llvm::Value *> partial_address;
   std::vector<llvm::MDNode *> scope, others;  // by parameter; empty when nothing is known to be disjoint
+  std::vector<llvm::GlobalVariable *> shared;  // by parameter: memory of a block
   std::vector<bool> unchanged;                // by parameter: no thread of the task writes this memory
   llvm::Instruction *entry_end = nullptr;     // allocas and argument loads go before it
 
@@ -136,6 +137,13 @@ struct Emit {
     if (access_group && iteration && in_entry) access->setMetadata(llvm::LLVMContext::MD_access_group, access_group);
     return access;
   }
+
+  // --- threads of a block (threads.cpp)
+  llvm::Value *shared_buffer(uint32_t p);
+  llvm::Value *position(view::Type);
+  llvm::Value *together(uint32_t i);
+  void block_loop(const view::Parallel &, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
+                  llvm::Value *begin, llvm::Value *end);
 
   // --- regions (regions.cpp, parallel.cpp)
   void open(uint32_t i);

@@ -22,6 +22,14 @@ enum class Mapping : uint8_t {
          // launches, and launches with the same scratch run one after another.
 };
 
+// What threads do together: a row of ops.def with the flag Threads, its literal, its operands. Values that move between threads
+// come in pieces of 32 bits (`shuffle`) or as 32 or 64 bits (`match`); `mask` is an i32, all ones where none was given.
+struct Together {
+  view::Op op;
+  uint32_t kind;
+  llvm::Value *x, *y, *mask;
+};
+
 // Of Mapping::grid: how a thread knows its place and talks to its block. All values are i32.
 struct GridHooks {
   unsigned shared_space = 0, warp = 32;  // of a block's memory; threads that shuffle
@@ -32,6 +40,8 @@ struct GridHooks {
   llvm::Value *(*shuffle)(llvm::IRBuilder<> &, llvm::Value *i32, unsigned distance) = nullptr;  // of lane ^ distance
   void (*barrier)(llvm::IRBuilder<> &) = nullptr;
   void (*fence)(llvm::IRBuilder<> &) = nullptr;  // between accesses of global memory, as seen by other blocks
+  void (*exit)(llvm::IRBuilder<> &) = nullptr;   // ends the thread: barriers no longer wait for it
+  llvm::Value *(*together)(llvm::IRBuilder<> &, const Together &) = nullptr;
 };
 
 struct TargetHooks {
@@ -44,6 +54,7 @@ struct TargetHooks {
   void (*add_joined)(llvm::IRBuilder<> &, llvm::Value *address, llvm::ArrayRef<llvm::Value *> values) = nullptr;
   const char *atomic_scope = "";  // LLVM's name of the scope that atomics are seen in; empty: the system
   bool wide_sums = false;         // reductions of f32 in f64
+  llvm::Value *(*clock)(llvm::IRBuilder<> &) = nullptr;  // i64
   bool divide_in_float = false;   // 32-bit division through f64: vector units have no integer division
   // void (ptr args, i32 site, i32 failure, i64 iteration, i32 n, ptr values); on a grid the first one is two:
   // ptr report buffer, i64 task ordinal.

@@ -218,6 +218,7 @@ void Emit::grid_loop(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low,
   llvm::Value *unknown = b.CreateICmpEQ(end, i64(INT64_MIN));
   begin = b.CreateSelect(unknown, i64(0), begin), end = b.CreateSelect(unknown, total, end);
   if (skipped) end = b.CreateSelect(skipped, begin, end);
+  if (unit.threads()) return block_loop(p, low, extent, begin, end);
   Walk w;
   w.block = b.CreateZExt(g.block_size(b), i64t), w.thread = b.CreateZExt(g.thread_index(b), i64t);
   w.mine = b.CreateNUWAdd(b.CreateNUWMul(b.CreateZExt(g.block_index(b), i64t), w.block), w.thread);

@@ -20,7 +20,7 @@ unsigned info_bits(view::Type t) { return view::info(t).bytes * 8; }
 void Emit::loop_metadata(llvm::Instruction *latch, bool parallel, uint32_t unroll) {
   llvm::SmallVector<llvm::Metadata *> md{
       nullptr, llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.mustprogress")})};
-  if (parallel)
+  if (parallel && access_group)
     md.push_back(
         llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), access_group}));
   unrolled |= unroll > 1;

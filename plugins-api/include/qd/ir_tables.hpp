@@ -25,7 +25,7 @@ enum class Class : uint8_t { Any, Num, Int, Float, Bits };
 enum class Result : uint8_t { None, Same, Bool, Given };
 enum class Effect : uint8_t { Pure, Read, Write, Control, Attach };
 enum Flags : uint16_t {
-  Comm = 1, Opens = 2, Closes = 4, Loopy = 8, Label = 16, Inexact = 32, Takes = 64, Index = 128, Mixed = 256, Atomic = 512
+  Comm = 1, Opens = 2, Closes = 4, Loopy = 8, Label = 16, Inexact = 32, Takes = 64, Index = 128, Mixed = 256, Atomic = 512, Threads = 1024
 };
 
 struct TypeInfo {
@@ -84,6 +84,8 @@ constexpr bool in_class(Class c, Type t) {
   }
   return false;
 }
-constexpr uint32_t words(const QdParam &p) { return p.kind == QD_PARAM_BUFFER ? 1u + p.rank : 1u; }  // in an argument block
+constexpr uint32_t words(const QdParam &p) {  // in an argument block
+  return p.alias == QD_ALIAS_SHARED ? 0u : p.kind == QD_PARAM_BUFFER ? 1u + p.rank : 1u;
+}
 
 }  // namespace qd::view

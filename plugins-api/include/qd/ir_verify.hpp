@@ -22,6 +22,8 @@ struct Verifier {
   std::vector<uint32_t> stack{};     // open regions: the record of the opener, or of its `other`
   std::vector<uint32_t> labels{};    // open labels
   std::vector<std::pair<uint32_t, uint32_t>> calls{};  // caller, callee; ascending caller
+  std::vector<std::pair<uint32_t, uint32_t>> alone{};  // record, callee: calls of the entry where no block of threads is
+  std::vector<uint8_t> team{};     // per function: works with the threads of a block
   uint32_t pending = 0;            // operands that wait for their record
   bool pending_full = true;        // the last `operand` record had three
   uint32_t outside_effect = no_value;
@@ -38,9 +40,10 @@ struct Verifier {
 
   bool run() {
     signatures();
+    team.assign(v.n_functions(), 0);
     for (func = 0; func < v.n_functions(); func++)
       if (!function()) return false;
-    return recursion();
+    return recursion() && threads();
   }
 
   // Types of arguments and results, from the records that read or give them. Their own checks come later, so nothing is trusted.
@@ -88,6 +91,7 @@ struct Verifier {
     if (pending && !has(op, Takes)) return bad(i, "`operand` records in front of an operation that takes none");
     home[i] = stack.empty() ? 0 : stack.back() + 1;
     if (!fields(i, r, row) || !types(i, r, row) || !(has(op, Index) ? memory(i, r, row) : special(i, r))) return false;
+    if ((has(op, Threads) || (has(op, Index) && v.param(r.a).alias == QD_ALIAS_SHARED)) && !together(i)) return false;
     const bool effect = row.effect == Effect::Write || row.effect == Effect::Control;
     if (effect && outside_effect == no_value && op != Op::parallel && !in_parallel()) outside_effect = i;
     if (has(op, Takes) && !takes(i, r)) return false;
@@ -98,6 +102,17 @@ struct Verifier {
 
   // A region of a parallel is always the outermost one.
   bool in_parallel() const { return func == 0 && !stack.empty() && op_of(f->code[stack[0]]) == Op::parallel; }
+
+  bool in_block() const { return in_parallel() && f->code[stack[0]].b != 0; }
+
+  bool together(uint32_t i) {
+    team[func] = 1, v.threads_ = true;
+    if (func > 0) return true;
+    if (!in_block()) return bad(i, "works with the threads of a block, but stands outside a `parallel` with a block size");
+    const uint32_t size = f->code[stack[0]].b;
+    return size <= max_block || bad(stack[0], "has blocks of " + std::to_string(size) + " threads that work together, expected at most " +
+                                                  std::to_string(max_block));
+  }
 
   bool usable(uint32_t i, uint32_t k, uint32_t x) {
     if (x >= i) return bad(i, letter(k) + " is %" + std::to_string(x) + ", which is not before this record");
@@ -245,6 +260,18 @@ struct Verifier {
         return below(i, "result", r.b, g.n_results) && typed(i, t, g.result_types[r.b]);
       }
       case Op::output: return below(i, "slot", r.a, QD_RESULT_BYTES / 8);
+      case Op::thread:
+      case Op::active: return typed(i, t, Type::i32);
+      case Op::clock: return typed(i, t, Type::i64);
+      case Op::position: return t == Type::i32 || t == Type::i64 || bad(i, "has type " + name(t) + ", expected i32 or i64");
+      case Op::barrier: return below(i, "scope", r.a, 2);
+      case Op::fence: return below(i, "scope", r.a, 3);
+      case Op::barrier_vote: return below(i, "question", r.b, 3) && typed(i, t, Type::i32);
+      case Op::vote: return below(i, "question", r.b, 4) && typed(i, t, Type::i32);
+      case Op::match: return below(i, "question", r.b, 2) && typed(i, t, Type::i32);
+      case Op::shuffle:
+        if (type_of(code[r.b]) != Type::i32) return bad(i, "the lane has type " + name(type_of(code[r.b])) + ", expected i32");
+        return below(i, "kind", r.c, 4);
       case Op::report: return below(i, "failure flag", r.b, 2);
       default: return true;
     }
@@ -269,8 +296,18 @@ struct Verifier {
           if (g.arg_types[k] != Type::none && g.arg_types[k] != type(k))
             return bad(i, "argument " + std::to_string(k) + " has type " + name(type(k)) + ", expected " + name(g.arg_types[k]));
         calls.emplace_back(func, r.a);
+        if (func == 0 && !in_block()) alone.emplace_back(i, r.a);
         break;
       }
+      case Op::barrier:
+        if (r.a == 0 && given.count) return bad(i, "a barrier of the block takes no mask");
+        [[fallthrough]];
+      case Op::shuffle:
+      case Op::vote:
+      case Op::match:
+        if (given.count > 1) return bad(i, "takes at most 1 `operand` value, the mask, found " + std::to_string(given.count));
+        ok = given.count == 0 || typed(i, type(0), Type::i32);
+        break;
       case Op::ret:
         if (func == 0 || i + 1 != f->count || !stack.empty()) return bad(i, "must be the last record of a function that is not the entry");
         ok = count(i, f->n_results);
@@ -320,6 +357,30 @@ struct Verifier {
   bool leave(uint32_t i, const QdInst &r) {
     if (!below(i, "label", r.a, labels.size())) return false;
     v.match_[size_t(f->code - v.code_) + i] = labels[labels.size() - 1 - r.a];
+    return true;
+  }
+
+  // What a function works with, all that call it work with.
+  bool threads() {
+    if (!v.threads_) return true;
+    if (!options.allow_threads)
+      return fail(fault, "unit: threads of a block work together, which this backend cannot do", QDB_E_UNSUPPORTED);
+    std::vector<std::vector<uint32_t>> callers(v.n_functions());
+    for (const auto &c : calls) callers[c.second].push_back(c.first);
+    std::vector<uint32_t> todo;
+    for (uint32_t g = 1; g < v.n_functions(); g++)
+      if (team[g]) todo.push_back(g);
+    while (!todo.empty()) {
+      const uint32_t g = todo.back();
+      todo.pop_back();
+      for (uint32_t caller : callers[g])
+        if (!team[caller] && caller > 0) team[caller] = 1, todo.push_back(caller);
+    }
+    func = 0, f = &v.functions_[0];
+    for (const auto &[record, callee] : alone)
+      if (team[callee])
+        return bad(record, "calls function " + std::to_string(callee) +
+                               ", which works with the threads of a block, outside a `parallel` with a block size");
     return true;
   }
 

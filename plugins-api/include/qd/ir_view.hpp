@@ -18,12 +18,14 @@ namespace qd::view {
 
 inline constexpr uint32_t max_axes = 16;             // of one parallel
 inline constexpr uint32_t max_depth = 4096;          // open regions: code generators may recurse
-inline constexpr uint32_t max_array = 1u << 20;      // elements of a local array
+inline constexpr uint32_t max_array = 1u << 20;      // elements of a local or shared array
+inline constexpr uint32_t max_block = 1024;          // threads of a block, where they work together
 inline constexpr uint32_t max_param_rank = 32;
 
 struct ReadOptions {
   bool task = true;             // one task: at most one parallel, and nothing with an effect beside it; false: a whole kernel
   bool allow_recursion = true;  // of functions
+  bool allow_threads = true;    // rows with the flag Threads, shared buffers (QDB_CAP_THREADS)
 };
 
 struct Fault {
@@ -79,6 +81,7 @@ class View {
   uint32_t n_records() const { return n_records_; }
 
   bool recursive() const { return recursive_; }
+  bool threads() const { return threads_; }  // the threads of a block work together: the block size is binding
   bool uses(Op op) const { return uses_[size_t(op)]; }
   bool uses(Type t) const { return uses_type_[size_t(t)]; }  // as the type of a record or parameter
 
@@ -101,7 +104,7 @@ class View {
   const QdParam *params_ = nullptr;
   const QdInst *code_ = nullptr;
   uint32_t n_params_ = 0, n_records_ = 0, arg_words_ = 0;
-  bool recursive_ = false;
+  bool recursive_ = false, threads_ = false;
   std::vector<uint32_t> param_word_, match_;
   std::vector<Type> arg_types_, result_types_;
   std::vector<Function> functions_;
@@ -175,9 +178,12 @@ inline bool View::open_params(Fault &fault) {
     if (p.kind > QD_PARAM_BUFFER) return fail(fault, who + "unknown kind " + to_string(p.kind));
     if (p.type == 0 || p.type >= n_types) return fail(fault, who + "unknown type " + to_string(p.type));
     if (p.kind == QD_PARAM_SCALAR && (p.rank || p.alias || p.count)) return fail(fault, who + "a scalar with a rank, alias or count");
-    if (p.alias > QD_ALIAS_SCRATCH) return fail(fault, who + "unknown alias class " + to_string(p.alias));
+    if (p.alias > QD_ALIAS_SHARED) return fail(fault, who + "unknown alias class " + to_string(p.alias));
     if (p.rank > max_param_rank) return fail(fault, who + "rank " + to_string(p.rank) + " is above " + to_string(max_param_rank));
-    if (p.count && p.alias != QD_ALIAS_SCRATCH) return fail(fault, who + "only scratch has a count of elements");
+    if (p.count && p.alias < QD_ALIAS_SCRATCH) return fail(fault, who + "only scratch and shared buffers have a count of elements");
+    if (p.alias == QD_ALIAS_SHARED && (p.count == 0 || p.count > max_array || p.rank))
+      return fail(fault, who + "a shared buffer of " + to_string(p.count) + " elements and rank " + to_string(p.rank) +
+                             ", expected 1 to " + to_string(max_array) + " and 0");
     uses_type_[p.type] = true;
     param_word_.push_back(uint32_t(word));
     word += words(p);

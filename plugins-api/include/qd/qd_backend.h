@@ -166,6 +166,7 @@ typedef struct QdbHost { /* every function: any thread, never throws, never call
 #define QDB_CAP_HOST_SHARED 8ull /* device memory is host memory: `host` of QdbMemInfo is never NULL, host pointers are valid args */
 #define QDB_CAP_RECURSION 16ull  /* functions may call themselves */
 #define QDB_CAP_KERNEL_DEFAULT 32ull /* per_offload_cache="auto" means whole kernel here */
+#define QDB_CAP_THREADS 64ull /* threads of a block work together: barriers, shared buffers, shuffles (ir.md, "Threads") */
 
 typedef struct QdbCaps {
   uint32_t struct_size;
@@ -272,7 +273,8 @@ typedef struct QdbLaunch { /* frozen, hot */
   QdbEntry *entry;
   const void *args; /* wire.h, "argument block"; copied before launch returns, 8-byte aligned */
   uint64_t arg_bytes;
-  int64_t begin, end; /* positions of the task's grid, the last axis fastest; [0, 1) for serial tasks; empty is a no-op */
+  int64_t begin, end; /* positions of the task's grid, the last axis fastest; [0, 1) for serial tasks; empty is a no-op.
+                         Where threads of a block work together, begin is a multiple of the block size */
   uint32_t task_ordinal;
   uint32_t flags; /* QDB_LAUNCH_ */
 } QdbLaunch;

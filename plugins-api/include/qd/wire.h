@@ -44,13 +44,14 @@ typedef struct QdWireSection { /* in ascending order of kind; all three kinds ar
 #define QD_ALIAS_EXTERNAL 0u /* array arguments: any two may overlap */
 #define QD_ALIAS_FIELD 1u    /* memory of fields: no two parameters overlap, nor with any other class; 64-byte aligned */
 #define QD_ALIAS_SCRATCH 2u  /* values carried between tasks: as FIELD; one element unless `count` says more */
+#define QD_ALIAS_SHARED 3u   /* `count` elements of each block of threads: as FIELD; no words in the argument block */
 
 typedef struct QdParam {
   uint8_t kind;
   uint8_t type;  /* row of types.def: the scalar, or the buffer's element */
   uint8_t rank;  /* of a buffer: number of extents that `shape` can ask for */
   uint8_t alias; /* of a buffer: QD_ALIAS_ */
-  uint32_t count; /* of a scratch buffer: number of elements; else 0 */
+  uint32_t count; /* of a scratch or shared buffer: number of elements; else 0 */
 } QdParam;
 
 typedef struct QdFunc {
@@ -71,7 +72,8 @@ typedef struct QdInst { /* the record; a value is the index of its record */
  *   word 0  address of the kernel's result buffer        word 2  random key: seed in bits 0-31, launch number above
  *   word 1  address of the report buffer                 word 3  task ordinal in the kernel, in bits 0-31
  *   (word 2 is 0 in a task that draws no number, so that equal launches have equal blocks)
- *   then for each parameter in order: a scalar's bits, zero-extended; or a buffer's address and its `rank` extents (int64)
+ *   then for each parameter in order: a scalar's bits, zero-extended; or a buffer's address and its `rank` extents (int64);
+ *   nothing for a shared buffer
  */
 #define QD_ARG_RESULT 0u
 #define QD_ARG_REPORT 1u
