@@ -217,7 +217,7 @@ ir::Unit consume(PyObject *builder) {
 
 void init_builder(PyObject *module) {
   auto &all_methods = *new std::vector<PyMethodDef>;  // the type refers to them for good
-  for (PyMethodDef *list : {expression_methods, builder_memory_methods, builder_control_methods})
+  for (PyMethodDef *list : {expression_methods, builder_memory_methods, builder_control_methods, builder_threads_methods})
     for (; list->ml_name; ++list) all_methods.push_back(*list);
   all_methods.push_back({});
   PyType_Slot slots[] = {{Py_tp_new, (void *)new_builder},

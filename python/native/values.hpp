@@ -68,6 +68,6 @@ int64_t int_arg(PyObject *o, const char *what);
 void init_dtypes(PyObject *module);
 void init_values(PyObject *module);
 void init_builder(PyObject *module);
-extern PyMethodDef builder_memory_methods[], builder_control_methods[];  // builder_memory.cpp, builder_control.cpp
+extern PyMethodDef builder_memory_methods[], builder_control_methods[], builder_threads_methods[];  // builder_memory.cpp, ...
 
 }  // namespace qd::py

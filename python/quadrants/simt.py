@@ -1,14 +1,16 @@
-"""`qd.simt`: operations of the threads of a GPU. Elsewhere each is a ValueError that names the arch, in kernels (where
-it comes as a QuadrantsCompilationError with the line) and outside."""
+"""`qd.simt`: operations of the threads of a GPU, and of the reference backend. Elsewhere each is a ValueError that names
+the arch, in kernels (where it comes as a QuadrantsCompilationError with the line) and outside. What they mean in kernels
+stands in `lang/frontend/threads.py` and `thread_blocks.py`."""
 
 import sys as _sys
 from collections.abc import Callable as _Callable
 from types import SimpleNamespace as _Namespace
 from typing import Any as _Any
 
-from quadrants.lang.exception import not_supported_yet as _not_supported_yet
+from quadrants.lang.exception import QuadrantsSyntaxError as _SyntaxError
 from quadrants.lang.later import fill_module as _fill_module
 
+_SIZES = {"group_size": 32, "log2_group_size": 5}
 _BLOCK = """sync sync_all_nonzero sync_any_nonzero sync_count_nonzero mem_fence mem_sync thread_idx global_thread_idx
     SharedArray reduce reduce_all reduce_add reduce_min reduce_max reduce_all_add reduce_all_min reduce_all_max
     inclusive_scan exclusive_scan inclusive_add inclusive_min inclusive_max exclusive_add exclusive_min exclusive_max
@@ -28,18 +30,26 @@ _WARP = """all_nonzero any_nonzero unique ballot shfl_sync_i32 shfl_sync_f32 shf
     shfl_down_f32 shfl_xor_i32 match_any match_all active_mask sync"""
 
 
+def refusal(what: str) -> Exception | None:
+    """Why `qd.simt.<what>` cannot be used on this arch, or nothing."""
+    from quadrants._lib.core import CPU_ARCHS, Arch
+    from quadrants.lang.impl import get_runtime
+
+    arch = get_runtime().arch
+    if arch in CPU_ARCHS or arch in (None, Arch.null):
+        return ValueError(f"qd.{what} is not supported for arch {arch}")
+    return None
+
+
 def _operation(path: str, name: str) -> _Callable[..., _Any]:
     def function(*args: _Any, **kwargs: _Any) -> _Any:
-        from quadrants._lib.core import GPU_ARCHS
-        from quadrants.lang.impl import get_runtime
-
-        arch = get_runtime().arch
-        if arch in GPU_ARCHS:
-            raise _not_supported_yet(f"qd.simt.{path}.{name}")
-        raise ValueError(f"qd.{path}.{name} is not supported for arch {arch}")
+        wrong = refusal(f"{path}.{name}")
+        if wrong is None and name in _SIZES:
+            return _SIZES[name]
+        raise wrong or _SyntaxError(f"qd.simt.{path}.{name} can be called inside kernels only")
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`qd.simt.{path}.{name}`, for GPUs: a ValueError on any other arch."
+    function.__doc__ = f"`qd.simt.{path}.{name}`, for GPUs: a ValueError on a CPU."
     return function
 
 
@@ -52,6 +62,9 @@ subgroup = _group("subgroup", _SUBGROUP)
 warp = _group("warp", _WARP)
 grid = _group("grid", "mem_fence memfence")
 _fill_module(_sys.modules[__name__], "class Tile16x16(): SIZE eye zeros\nclass Tile32x32(): SIZE eye zeros")
+
+
+import quadrants.lang.frontend.thread_blocks as _blocks  # noqa: E402,F401 - gives the names their meaning in kernels
 
 
 def __dir__() -> list[str]:

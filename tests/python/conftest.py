@@ -1,4 +1,5 @@
 """Fixtures of the Python suite. `--arch cpu,reference` picks the backends; each test that asks for `arch` runs on each."""
+
 import os
 import subprocess
 import sys
@@ -55,15 +56,44 @@ def arch(init):
 
 
 @pytest.fixture
+def team_init(init, arch_name):
+    """As `init`, for tests of threads that work together: those of a CPU don't."""
+    if arch_name == "cpu":
+        pytest.skip("threads of a CPU work alone: test_simt.py, test_refused_on_a_cpu")
+    return init
+
+
+@pytest.fixture
+def team(team_init):
+    return team_init()
+
+
+@pytest.fixture
 def run_script(tmp_path, arch_name):
     """Runs Python text in a fresh process on the test's backend and gives what it printed; `check=False` to allow failure."""
 
-    def run(text: str, *args: str, check: bool = True, env: dict[str, str] | None = None, timeout: float = 120, name: str = "program.py"):
+    def run(
+        text: str,
+        *args: str,
+        check: bool = True,
+        env: dict[str, str] | None = None,
+        timeout: float = 120,
+        name: str = "program.py",
+    ):
         script = tmp_path / name
-        head = f"import numpy as np\nimport quadrants as qd\nARCH = {arch_name!r}\nCACHE = {str(tmp_path / 'cache')!r}\n"
+        head = (
+            f"import numpy as np\nimport quadrants as qd\nARCH = {arch_name!r}\nCACHE = {str(tmp_path / 'cache')!r}\n"
+        )
         script.write_text(head + textwrap.dedent(text))
         full = child_environment(HOME=str(tmp_path), **(env or {}))
-        done = subprocess.run([sys.executable, str(script), *args], env=full, capture_output=True, text=True, timeout=timeout, cwd=tmp_path)
+        done = subprocess.run(
+            [sys.executable, str(script), *args],
+            env=full,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=tmp_path,
+        )
         if check and done.returncode:
             raise AssertionError(f"exit {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done

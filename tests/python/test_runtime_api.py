@@ -63,22 +63,25 @@ def test_hints_change_nothing(arch):
     assert qd.assume_in_range(3, 2, 0, 2) == 3 and qd.lang.misc.loop_unique(7) == 7
 
 
-GPU_ONLY = [
-    ("block", name) for name in ("sync", "thread_idx", "global_thread_idx", "mem_fence", "SharedArray", "reduce_add")
-] + [("subgroup", "shuffle"), ("subgroup", "reduce_add_tiled"), ("warp", "ballot"), ("grid", "mem_fence")]
+GPU_ONLY = [("block", name, ()) for name in ("sync", "thread_idx", "global_thread_idx", "mem_fence")] + [
+    ("block", "SharedArray", ((4,), qd.f32)), ("block", "reduce_add", (1, 64, qd.i32)), ("subgroup", "shuffle", (1, 2)),
+    ("subgroup", "reduce_add_tiled", (1, 3)), ("warp", "ballot", (1,)), ("grid", "mem_fence", ()),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("group, name", GPU_ONLY, ids=str)
-def test_names_of_gpus(arch, group, name):
+@pytest.mark.parametrize("group, name, args", GPU_ONLY, ids=[row[1] for row in GPU_ONLY])
+def test_names_of_gpus(arch, arch_name, group, name, args):
+    if arch_name != "cpu":
+        pytest.skip("this backend has them: test_simt.py")
     f = getattr(getattr(qd.simt, group), name)
     text = f"qd.{group}.{name} is not supported for arch Arch."
     with pytest.raises(ValueError, match=text):
-        f(1)
+        f(*args)
 
     @qd.kernel
     def k():
         for i in range(4):
-            f(i)
+            f(*args)
 
     with pytest.raises(qd.QuadrantsCompilationError, match=text):
         k()

@@ -129,8 +129,19 @@ def loop_unique(val, covers=None):
     return val
 
 
+def global_thread_idx():
+    """Inside kernels: the position of this iteration in its loop, counted along the last axis; 0 outside
+    of loops. QuadrantsSyntaxError outside kernels."""
+    raise QuadrantsSyntaxError("qd.global_thread_idx() can be called inside kernels only")
+
+
+def clock_counter():
+    """Inside kernels: ticks of a counter of the processor that runs this thread, as i64. QuadrantsSyntaxError outside
+    kernels."""
+    raise QuadrantsSyntaxError("qd.clock_counter() can be called inside kernels only")
+
+
 _LATER = """
-    global_thread_idx()
     mesh_local(*args)
     mesh_patch_idx()
     stop_grad(x)

@@ -444,6 +444,8 @@ for _name in static.LATER:
     SPECIAL[getattr(static, _name)] = refused(_name)
 for _name in ("block_local", "cache_read_only", "no_activate"):  # hints: what they name isn't even read
     SPECIAL[getattr(static, _name)] = lambda w, node: None
+PLAIN[static.global_thread_idx] = lambda w: w.b.together("position", 0, None)
+PLAIN[static.clock_counter] = lambda w: w.b.together("clock", 0, None)
 PLAIN[static.assume_in_range] = lambda w, val, base, low, high: val
 PLAIN[static.loop_unique] = lambda w, val, covers=None: val
 

@@ -237,6 +237,7 @@ def _parallel(w, node, lo, hi, order, config, bind):
     index = [None] * len(lo)
     for k, v in zip(order, axes):
         index[k] = v
+    w.team, w.shared_bytes = block_dim, 0
     w.runtime += 1
     label = -1
     if node.has_continue or w.debug:
@@ -245,7 +246,7 @@ def _parallel(w, node, lo, hi, order, config, bind):
         w.labels += 1
     w.shared = _vectors(w.vars.values())
     _body(w, node, Frame(False, True, -1, label), index, bind)
-    w.shared = frozenset()
+    w.shared, w.team = frozenset(), None
     if label >= 0:
         b.end()
         w.labels -= 1

@@ -35,10 +35,11 @@ from quadrants.types.structs import StructType
 class Open:
     """The function being walked: where its results go."""
 
-    __slots__ = ("returned", "returns", "slots")
+    __slots__ = ("returned", "returns", "slots", "threads")
 
     def __init__(self, returns, slots):
         self.returns, self.slots, self.returned = returns, slots, False
+        self.threads = False  # it works with the threads of a block
 
     def leave(self, w, node):
         """`return`: anywhere, also inside loops and branches."""
@@ -168,6 +169,10 @@ def call(w, node, func, owner):
     if index is None:
         w.keep.extend(fixed)
         index = _make(w, node, func, key, args, returns)
+    if index in w.team_functions:
+        from quadrants.lang.frontend.threads import need
+
+        need(w, f"… in {func.__name__}")
     results = iter(w.b.call(index, [s for a in args if a.type is not None for s in flatten(w, a.value)]))
     value = None if returns is None else gather(w, returns, results)
     for a in args:
@@ -210,6 +215,8 @@ def _make(w, node, func, key, args, returns):
             f'Function has a return type but does not have a return statement: "{func.__name__}"'
         )
     b.close_function([b.get(v) for v in w.real.slots] + [s for r in references for s in flatten(w, load(w, r))])
+    if w.real.threads:
+        w.team_functions.add(index)
     w.leave(saved)
     w.runtime, w.labels, w.loop_config, w.real, w.jump, w.dead = outer
     return index

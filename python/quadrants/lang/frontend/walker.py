@@ -60,6 +60,7 @@ class Walker:
         self.words, self.sites, self.locked = [], [], []
         self.bound = {}  # parameter by id of the buffer; `words` keeps the buffers alive
         self.accs, self.keep = {}, []
+        self.team, self.shared_bytes = None, 0  # block size asked for by the parallel loop being walked, 0: none; see threads
         self.shared = frozenset()  # ids of kernel-scope vectors, while a parallel loop is walked
         # Names that need a variable, by Source: of this kernel for these arguments alone, so that what is made of a function
         # doesn't depend on who else used it before.
@@ -79,6 +80,7 @@ class Walker:
         self.enums = {}  # arguments of the kernel that are enum members, by name
         self.real = None  # the real function being walked (realfuncs.Open)
         self.roots = {}  # by id: objects whose members may be passed at each call (members.Root)
+        self.team_functions = set()  # numbers of those that work with the threads of a block
         self.functions = {}  # number of each real function by what it was made for
         # where we are
         self.static = 0  # depth of qd.static(...)
