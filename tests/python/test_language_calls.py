@@ -237,6 +237,21 @@ def test_gradient_arrays(arch):
         k(a, qd.ndarray(qd.f32, shape=3))
 
 
+def test_gradients_wanted_of_numpy_arrays(arch):
+    """An array that can't have a gradient fits; what reads one is refused where it does."""
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(dtype=qd.f32, ndim=1, needs_grad=True)):
+        for i in a:
+            a[i] += 1.0
+
+    x = np.zeros(3, np.float32)
+    k(x)
+    assert x.tolist() == [1.0] * 3
+    with pytest.raises(ValueError, match="needs_grad=True"):
+        k(qd.ndarray(qd.f32, shape=3))
+
+
 PARAMETERS = [
     ("V", "p[0] = 7.0", [7, 2]),
     ("V", "p[0] += 4.0", [5, 2]),

@@ -55,6 +55,7 @@ ROWS = [
     ("u.r + v.t", 0, u[0] + v[1]),
     ("qd.Matrix.rows([u, v])", (2, 3), np.stack([u, v])),
     ("qd.Matrix.cols([u, v])", (3, 2), np.stack([u, v]).T),
+    ("qd.Vector([[1.0, 2.0], [3.0, 4.0]])", (2, 2), np.array([[1.0, 2.0], [3.0, 4.0]])),
     ("qd.Matrix.identity(qd.f64, 3)", (3, 3), np.eye(3)),
     ("qd.Matrix.diag(2, 4.0)", (2, 2), np.eye(2) * 4),
     ("qd.Vector.zero(qd.f64, 3) + qd.Vector.one(qd.f64, 3)", 3, np.ones(3)),

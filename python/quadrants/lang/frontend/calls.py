@@ -120,7 +120,6 @@ def call_target(w, node, target):
         return matrices.call_type(w, target, args)
     if kind is type and issubclass(target, _matrix_class()):
         args, kwargs = arguments(w, node)
-        kwargs["is_vector"] = target.__name__ == "Vector"
         return _made(target.__name__, matrices.new_matrix, w, args, kwargs)
     if hasattr(target, "_primal"):
         raise QuadrantsSyntaxError(

@@ -271,7 +271,7 @@ def _array(w, kernel, plan, k, name, annotation, value):
             f"Invalid value for argument {name} - required array has ndim={annotation.ndim}, but the argument has "
             f"{ndim} dimensions: {where}"
         )
-    if annotation.needs_grad and not d["needs_grad"]:
+    if annotation.needs_grad and not d["needs_grad"] and d["source"] == "nd":
         raise ValueError(f"Invalid value for argument {name} - required array has needs_grad=True: {where}")
     acc = access.of_argument(w, name, d["dtype"], ndim, element, not d["narrow"], annotation.boundary == "clamp")
     acc.argument = k if d["needs_grad"] else None

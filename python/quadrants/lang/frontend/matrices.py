@@ -385,7 +385,7 @@ def _dtype(dt):
     return None if dt is None else cook_dtype(dt)
 
 
-def new_matrix(w, arr, dt=None, n=None, is_vector=False):
+def new_matrix(w, arr, dt=None, n=None):
     """`Matrix(...)` and `Vector(...)`."""
     dt = _dtype(dt)
     if type(arr) in MATRICES:
@@ -396,8 +396,6 @@ def new_matrix(w, arr, dt=None, n=None, is_vector=False):
         raise QuadrantsTypeError("a vector or matrix is made of a list, such as qd.Vector([0.0, 0.0])")
     if type(arr) not in (list, tuple):
         raise QuadrantsTypeError(f"a vector or matrix is made of a list, got '{describe(w, arr)}'")
-    if is_vector and any(type(e) in (list, tuple) or type(e) in MATRICES for e in arr):
-        raise QuadrantsTypeError("a vector is made of a list of scalars")
     return from_nested(w, arr, dt)
 
 
