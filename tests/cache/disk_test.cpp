@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -216,6 +218,60 @@ TEST(Disk, FullDisk) {
   EXPECT_EQ(files, 0u);
 }
 
+// Gives a child mounts of its own, which go with it; false where the system allows none.
+bool own_mounts() {
+  char user[32], group[32];
+  snprintf(user, sizeof user, "0 %u 1", unsigned(geteuid()));
+  snprintf(group, sizeof group, "0 %u 1", unsigned(getegid()));
+  if (unshare(CLONE_NEWNS)) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS)) return false;
+    spill("/proc/self/setgroups", "deny");
+    spill("/proc/self/uid_map", user);
+    spill("/proc/self/gid_map", group);
+  }
+  return !mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+}
+constexpr int no_mounts = 3;
+
+TEST(Disk, FullTmpfs) {
+  Folder f;
+  fs::create_directory(f / "small");
+  const int status = in_child([&] {
+    if (!own_mounts() || mount("tmpfs", (f / "small").c_str(), "tmpfs", 0, "size=64k,mode=0700")) _exit(no_mounts);
+    const std::string root = f / "small/c";
+    fs::create_directory(root);
+    chmod(root.c_str(), 0700);
+    spill(f / "small/filler", std::string(1 << 20, 'x'));  // as much of it as there is room for
+    expect_memory_only(root, "can't be written");
+    fs::remove(f / "small/filler");
+    Warnings w;
+    publish(root, w);
+    EXPECT_EQ(lookup(root, w), "value") << "usable again";
+    EXPECT_TRUE(w.lines.empty());
+    return !testing::Test::HasFailure();
+  });
+  if (WIFEXITED(status) && WEXITSTATUS(status) == no_mounts) GTEST_SKIP() << "no mounts here";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Disk, ReadOnlyMount) {
+  Folder f;
+  const std::string root = f / "c";
+  Warnings w;
+  publish(root, w);
+  const int status = in_child([&] {
+    if (!own_mounts() || mount(root.c_str(), root.c_str(), nullptr, MS_BIND, nullptr) ||
+        mount(nullptr, root.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr))
+      _exit(no_mounts);
+    EXPECT_EQ(lookup(root, w), "value");  // what lies there is taken, and not touched
+    EXPECT_TRUE(w.lines.empty());
+    expect_memory_only(root, "can't be written", false);
+    return !testing::Test::HasFailure();
+  });
+  if (WIFEXITED(status) && WEXITSTATUS(status) == no_mounts) GTEST_SKIP() << "no mounts here";
+  EXPECT_EQ(status, 0);
+}
+
 TEST(Disk, OfflineCacheOffTouchesNothing) {
   Folder f;
   Warnings w;
@@ -331,7 +387,7 @@ TEST(Cleaning, OverTheBoundByAnEntryAProcessAtMost) {
           continue;
         }
         for (int i = 0; i < 150; ++i)
-          make_store(c)->put(key_of(std::to_string(p) + "/" + std::to_string(i)), Bytes::copy(payload_of(5000)), {});
+          make_store(c)->put(key_of(std::to_string(1000 * (p + 1) + i)), Bytes::copy(payload_of(5000)), {});
         _exit(0);
       }
       for (const pid_t child : children) waitpid(child, nullptr, 0);
