@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define QDX_CUDA_CODEGEN_VERSION 2u
+#define QDX_CUDA_CODEGEN_VERSION 3u
 #define QDX_CUDA_CODEGEN_SYMBOL "qdx_cuda_codegen"
 
 /* A task is a kernel of four or five parameters: the argument block, begin, end, check, scratch (64 bits each). The block is the first
@@ -32,7 +32,7 @@ typedef struct QdxCudaMeta {
   uint32_t axes;      /* of the grid; 0: serial */
   uint32_t scratch;   /* reductions whose parts go through scratch memory */
   uint32_t batch;     /* positions that a thread works on side by side when there are more of them than threads, or 1 */
-  uint32_t reserved;
+  uint32_t recursive; /* 1: functions call themselves: how much stack that takes is not known */
 } QdxCudaMeta;
 
 /* Canonical target bytes. Level 1: what may change PTX. Level 2 adds what may change a cubin. */

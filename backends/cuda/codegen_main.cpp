@@ -81,10 +81,7 @@ struct TaskCompile {
   std::string run(const QdbTask &task, QdxCudaMeta &meta) const {
     view::View unit;
     view::Fault fault;
-    view::ReadOptions read;
-    read.allow_recursion = false;
-    if (!unit.read(task.ir.ptr, task.ir.len, fault, read))
-      throw Failure(fault.status, fault.message, std::string(name));
+    if (!unit.read(task.ir.ptr, task.ir.len, fault)) throw Failure(fault.status, fault.message, std::string(name));
     llvm::LLVMContext context;
     auto m = std::make_unique<llvm::Module>("task", context);
     m->setTargetTriple(llvm::Triple(triple_name));

@@ -106,6 +106,7 @@ class Stream : public plugin::Object {
   void to_device(const Call &, CUdeviceptr to, const char *from, uint64_t size);
   void to_host(const Call &, char *to, CUdeviceptr from, uint64_t size);
   void prepare(Entry &);
+  void make_room_for_recursion();
   CUdeviceptr scratch();
   bool ordered_with(uint64_t native) const;
   bool ready(const QdbLaunch &, Ready &);

@@ -57,7 +57,7 @@ const Primary &primary_of(uint32_t index) {
 
 void Instance::caps(QdbCaps &c) const {
   c.units = QDB_UNIT_TASK | QDB_UNIT_KERNEL;
-  c.caps = QDB_CAP_COMPILE_MT | QDB_CAP_OFFLINE | QDB_CAP_THREADS | QDB_CAP_FINISH;
+  c.caps = QDB_CAP_COMPILE_MT | QDB_CAP_OFFLINE | QDB_CAP_THREADS | QDB_CAP_FINISH | QDB_CAP_RECURSION;
   c.ir_major = QD_WIRE_MAJOR, c.ir_minor = QD_WIRE_MINOR;
 }
 

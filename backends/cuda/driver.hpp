@@ -30,6 +30,7 @@ struct KernelNode {  // CUDA_KERNEL_NODE_PARAMS of the first version, which ever
 };
 
 // Numbers of the driver's enumerations that we use.
+inline constexpr int limit_stack_size = 0;
 inline constexpr int attribute_max_block = 1, attribute_sm_count = 16, attribute_cc_major = 75, attribute_cc_minor = 76,
                      attribute_memory_pools = 115;
 inline constexpr int jit_error_log = 5, jit_error_log_bytes = 6, jit_input_ptx = 1, pool_release_threshold = 4;

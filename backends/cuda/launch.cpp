@@ -30,6 +30,16 @@ CUdeviceptr Stream::scratch() {
   return scratch_;
 }
 
+// The assembler knows how much stack code needs, unless functions call themselves. All threads that the device runs at
+// once have one of this size.
+void Stream::make_room_for_recursion() {
+  constexpr size_t bytes = 4096;
+  const Driver &d = device_.driver();
+  size_t now = 0;
+  QDX_CUDA(d, cuCtxGetLimit, &now, limit_stack_size);
+  if (now < bytes) QDX_CUDA(d, cuCtxSetLimit, limit_stack_size, bytes);
+}
+
 // Once an entry: finds its function, which loads its code, and how many blocks the device runs at once.
 void Stream::prepare(Entry &e) {
   const std::lock_guard lock(device_.prepare_mutex);
@@ -39,6 +49,7 @@ void Stream::prepare(Entry &e) {
   CUfunction f = nullptr;
   if (const CUresult r = d.cuModuleGetFunction(&f, e.code->module(), e.symbol.c_str()))
     fail(d, r, "cuModuleGetFunction", e.symbol);
+  if (e.meta.recursive) make_room_for_recursion();
   e.block = e.meta.serial ? 1 : e.meta.block;
   int blocks = 0;
   if (const CUresult r = d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, int(e.block), 0))

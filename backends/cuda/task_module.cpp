@@ -10,6 +10,7 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "backends/cuda/device_math.hpp"
@@ -169,6 +170,7 @@ BuiltTask build_module(llvm::Module &m, const view::View &unit, llvm::StringRef 
   meta.block = asked ? std::min((asked + warp - 1) / warp * warp, most_threads) : usual_block;
   if (unit.threads() && asked) meta.block = asked;  // binding
   meta.asked = asked != 0;
+  meta.recursive = unit.recursive();
   meta.axes = unit.parallel() ? unit.parallel()->axes : 0;
   llvm::Function *f = m.getFunction(symbol);
   f->setCallingConv(llvm::CallingConv::PTX_Kernel);
@@ -185,7 +187,29 @@ BuiltTask build_module(llvm::Module &m, const view::View &unit, llvm::StringRef 
   return {meta, info.joined_adds ? joined_ptx : 0};
 }
 
+namespace {
+
+using Functions = std::set<const llvm::Function *>;
+
+// Functions that `f` calls, directly or through others.
+void callees(const llvm::Function &f, Functions &seen) {
+  for (const auto &block : f)
+    for (const auto &i : block)
+      if (const auto *c = llvm::dyn_cast<llvm::CallBase>(&i))
+        if (const auto *callee = c->getCalledFunction(); callee && seen.insert(callee).second) callees(*callee, seen);
+}
+
+bool calls_itself(const llvm::Function &f) {
+  Functions seen;
+  callees(f, seen);
+  return seen.count(&f) != 0;
+}
+
+}  // namespace
+
 void inline_calls(llvm::Module &m) {
+  for (auto &f : m)
+    if (f.hasInternalLinkage() && calls_itself(f)) f.addFnAttr(llvm::Attribute::NoInline);
   constexpr size_t small = 200, most_growth = 50000;
   size_t grown = 0;
   for (bool again = true; again;) {

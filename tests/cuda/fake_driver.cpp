@@ -214,6 +214,10 @@ FAKE CUresult cuModuleGetFunction(CUfunction *f, CUmodule, const char *name) {
   *f = reinterpret_cast<CUfunction>(&kept);
   return record("cuModuleGetFunction", name);
 }
+FAKE CUresult cuCtxGetLimit(size_t *value, int) { return *value = 1024, record("cuCtxGetLimit"); }
+FAKE CUresult cuCtxSetLimit(int limit, size_t value) {
+  return record("cuCtxSetLimit", std::to_string(limit) + " " + std::to_string(value));
+}
 FAKE CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction, int, size_t) {
   return *n = 2, record("cuOccupancyMaxActiveBlocksPerMultiprocessor");
 }

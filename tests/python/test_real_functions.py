@@ -49,10 +49,6 @@ def test_value(arch, name):
     before, body, expected = ROWS[name]
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     k = load(f"{before}\n@qd.kernel\ndef k() -> qd.f32:\n    r = 0.0\n{lines}    return r\n")["k"]
-    if arch == "cuda" and "recursion" in name:
-        with pytest.raises(qd.QuadrantsCompilationError, match="calls itself"):
-            k()
-        return
     assert k() == (parallel_sum() if name == "in a parallel loop" else expected)
 
 
