@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from program_text import load
 
-import quadrants as qd
 from quadrants.lang.exception import QuadrantsCompilationError, QuadrantsSyntaxError, QuadrantsTypeError
 
 ROWS = {
