@@ -89,6 +89,8 @@ llvm::SmallVector<char, 0> extract(const llvm::MemoryBuffer &library, const std:
   reach(root, kept);
   keep_only(m, kept);
   for (llvm::GlobalValue *g : kept) {
+    if (g->isDeclaration() && !g->getName().starts_with("llvm."))
+      die("the library's " + name + " needs " + g->getName().str() + ", which is in another one");
     if (g->isDeclaration()) continue;
     if (auto *o = llvm::dyn_cast<llvm::GlobalObject>(g)) o->setComdat(nullptr);
     g->setLinkage(llvm::GlobalValue::InternalLinkage);
