@@ -14,6 +14,7 @@
 #include "backends/common/llvm_emitter/emitter.hpp"
 #include "backends/common/llvm_emitter/pipeline.hpp"
 #include "backends/common/llvm_emitter/task_text.hpp"
+#include "backends/cuda/assembler_faults.hpp"
 #include "backends/cuda/codegen_abi.h"
 #include "backends/cuda/device_math.hpp"
 #include "backends/cuda/task_module.hpp"
@@ -103,6 +104,7 @@ struct TaskCompile {
     const llvm::TargetLibraryInfoImpl library(machine.getTargetTriple(), llvm::VectorLibrary::NoLibrary);
     llvm_emitter::optimise(*m, machine, library,
                            settings.quick() ? llvm_emitter::Effort::quick : llvm_emitter::Effort::scalar);
+    avoid_assembler_faults(*m);
     if (request.flags & QDB_COMPILE_KEEP_ASM) host.dump("llvm_optimised", name, llvm_emitter::text_of(*m));
     llvm::SmallVector<char, 0> text;
     if (!llvm_emitter::emit_file(*m, machine, library, llvm::CodeGenFileType::AssemblyFile, text))

@@ -106,6 +106,27 @@ func @k($p: field i32 1, $g: field f32 1, $n: i32) {
   EXPECT_EQ(lines_with(Cuda().ptx_of(external), {".v2.f32"}), 0u);
 }
 
+TEST(CudaCode, what_the_assembler_gets_wrong_is_written_another_way) {
+  const char *const lowest = R"(
+func @k($x: field i16 1, $y: field i32 1, $s: f64, $b: field i8 1) {
+  %0 = const.i32 0
+  %v = load.i16 $x, %0
+  %n = neg.i16 %v
+  %w = cast.i32 %n
+  store $y, %0, %w
+  %f = arg.f64 $s
+  %d = add.f64 %f, %f
+  %i = bitcast.i64 %d
+  %c = cast.i8 %i
+  store $b, %0, %c
+})";
+  Cuda c;
+  const std::string ptx = c.ptx_of(lowest);
+  EXPECT_EQ(lines_with(ptx, {"neg.s16"}), 0u) << ptx;
+  EXPECT_EQ(lines_with(ptx, {"neg.s32"}), 1u) << ptx;
+  EXPECT_EQ(lines_with(ptx, {"mov.b64 %"}), 1u) << ptx;
+}
+
 TEST(CudaCode, rounds_of_an_inner_loop_are_under_way_together) {
   const char *const inner = R"(
 func @k($x: field f32 1, $y: field f32 1, $n: i32) {
