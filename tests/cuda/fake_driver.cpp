@@ -14,6 +14,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct State {
   std::string failing;  // name of the function; empty: any
   int sm = 90, version = 13000, devices = 1;
   uint64_t live = 0, words = 0;
+  std::set<void *> held;  // device and pinned memory: what a lost device keeps is no leak
   std::string last_ptx;
   int lost = 0, until_lost = 0;  // the answer to everything, after so many calls
 };
@@ -68,17 +70,30 @@ std::string text(T *p) {
   return buffer;
 }
 
+void hold(void *p) {
+  const std::lock_guard lock(state().mutex);
+  state().held.insert(p);
+}
+void let_go(void *p) {
+  {
+    const std::lock_guard lock(state().mutex);
+    state().held.erase(p);
+  }
+  std::free(p);
+}
+
 CUresult allocate(const char *name, CUdeviceptr *out, size_t bytes) {
   if (const CUresult r = record(name, std::to_string(bytes))) return r;
   *out = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   if (!*out) return 2;
+  hold(reinterpret_cast<void *>(*out));
   if (bytes < 1u << 30) std::memset(reinterpret_cast<void *>(*out), 0xcd, bytes);  // larger ones are only held
   state().live++;
   return 0;
 }
 CUresult release(const char *name, CUdeviceptr p) {
   const CUresult r = record(name);
-  if (p) std::free(reinterpret_cast<void *>(p)), state().live--;
+  if (p) let_go(reinterpret_cast<void *>(p)), state().live--;
   return r;
 }
 
@@ -256,8 +271,11 @@ FAKE CUresult cuMemAllocAsync(CUdeviceptr *p, size_t n, CUstream) { return alloc
 FAKE CUresult cuMemFreeAsync(CUdeviceptr p, CUstream) { return release("cuMemFreeAsync", p); }
 FAKE CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *p, CUdevice) { return *p = nullptr, 0; }
 FAKE CUresult cuMemPoolSetAttribute(CUmemoryPool, int, void *) { return 0; }
-FAKE CUresult cuMemHostAlloc(void **p, size_t n, unsigned) { return *p = std::malloc(n), record("cuMemHostAlloc"); }
-FAKE CUresult cuMemFreeHost(void *p) { return std::free(p), record("cuMemFreeHost"); }
+FAKE CUresult cuMemHostAlloc(void **p, size_t n, unsigned) {
+  if (const CUresult r = record("cuMemHostAlloc")) return r;
+  return hold(*p = std::malloc(n)), 0;
+}
+FAKE CUresult cuMemFreeHost(void *p) { return let_go(p), record("cuMemFreeHost"); }
 
 namespace {
 CUresult move(const char *name, void *to, const void *from, size_t n) {

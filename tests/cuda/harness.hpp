@@ -119,8 +119,10 @@ struct Launches {
   void add(QdbEntry *e, std::vector<uint64_t> args, int64_t begin, int64_t end, uint32_t flags = 0) {
     std::vector<uint64_t> words = {0, 0, 0, uint64_t(list.size())};
     words.insert(words.end(), args.begin(), args.end());
+    const uint64_t bytes = 8 * words.size();
+    words.resize(std::max<size_t>(words.size(), fake_words));  // the fake driver reads so many
     blocks.push_back(words);
-    list.push_back({e, nullptr, words.size() * 8, begin, end, uint32_t(list.size()), flags});
+    list.push_back({e, nullptr, bytes, begin, end, uint32_t(list.size()), flags});
   }
   QdbStatus run() {
     for (size_t k = 0; k < list.size(); k++) list[k].args = blocks[k].data();

@@ -275,6 +275,15 @@ def test_ptx_of_the_user(table, tmp_path, monkeypatch):
         qd.init(arch=qd.cuda, offline_cache_file_path=str(tmp_path))
 
 
+def test_assembly_of_each_task(table, tmp_path):
+    options = dict(offline_cache=False, src_ll_cache=False, debug_dump_path=str(tmp_path))
+    qd.init(arch=qd.cuda, enable_fallback=False, print_kernel_asm=True, log_level="warn", **options)
+    add(qd.ndarray(qd.f32, 8))
+    qd.reset()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["add_0.opt.ll", "add_0.ptx"]
+    assert ".target sm_90" in (tmp_path / "add_0.ptx").read_text()
+
+
 def test_a_missing_ptx_warns(run_text, tmp_path):
     done = run_text("add(qd.ndarray(qd.f32, 8))", QUADRANTS_LOAD_PTX="1", QD_DEBUG_DUMP_PATH=str(tmp_path))
     assert re.search(r"add_0\.ptx is not there to be loaded \(QUADRANTS_LOAD_PTX\)", done.stderr + done.stdout)
