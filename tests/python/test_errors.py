@@ -315,3 +315,9 @@ def test_calls_nested_too_deep(arch, first, start, message):
     text += "".join(f"@qd.func\ndef f{i}(x):\n    return f{i - 1}(x)\n" for i in range(1, 120))
     with pytest.raises(qd.QuadrantsSyntaxError, match=message):
         load(f"{text}@qd.kernel\ndef k() -> qd.i32:\n    return f{start}(1)\n")["k"]()
+
+
+def test_a_missing_return_points_at_the_kernel(arch):
+    k = load("@qd.kernel\ndef k(n: qd.i32) -> qd.i32:\n    m = n\n")["k"]
+    with pytest.raises(S, match=r"line 2, in k:\ndef k\(n: qd.i32\) -> qd.i32:\n\^+\nKernel has a return type"):
+        k(1)

@@ -101,6 +101,10 @@ def _reported(w, error, runtime):
     return errors.located(error, w.frames)
 
 
+def _no_return(node, name):
+    raise QuadrantsSyntaxError(f'Kernel has a return type but does not have a return statement: "{name}"')
+
+
 def _walk(w, kernel, values):
     tree = kernel.source.tree
     out = Walk()
@@ -122,7 +126,7 @@ def _walk(w, kernel, values):
     w.return_type = None if returns is None else resolve_types(returns)
     run(w, tree.body)
     if w.return_type is not None and not w.returned:
-        raise QuadrantsSyntaxError(f'Kernel has a return type but does not have a return statement: "{kernel.name}"')
+        _no_return(tree, kernel.name)
     out.result = decoder(w.return_type) if w.returned and w.return_type is not None else None
     w.leave(saved)
     _check_readonly(w, kernel, values)
