@@ -232,6 +232,10 @@ class _Mutate(ast.NodeTransformer):
         self.r, self.target, self.count = r, target, -1
 
     def visit(self, node):
+        if isinstance(node, (ast.While, ast.AugAssign)) or (
+            isinstance(node, ast.Call) and ast.unparse(node.func) == "range"
+        ):
+            return node  # it has to end
         if isinstance(node, ast.expr):
             self.count += 1
             if self.count == self.target:
@@ -274,6 +278,8 @@ def check(text, seed, runtime, line=None):
     space, file = load(text)
     try:
         runtime.run(text, Inputs(text, seed), (space, file))
+    except qd.QuadrantsAssertionError:
+        return None  # it runs, and an index or an assertion is caught
     except (qd.QuadrantsCompilationError, qd.QuadrantsRuntimeTypeError) as e:
         return complaint(str(e), file, line)
     except Exception as e:  # noqa: BLE001 - the fault looked for
@@ -301,7 +307,7 @@ ACCEPTED = frozenset([  # bound at compile time, never used; or run there as any
 
 
 def batch(seeds, report, progress=lambda seed: None):
-    runtime = Runtime("reference")
+    runtime = Runtime("reference", debug=True)  # a changed index is caught
     for seed in seeds:
         progress(seed)
         r, text = random.Random(seed), program(seed, 5)

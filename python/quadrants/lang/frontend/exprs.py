@@ -183,7 +183,9 @@ def compare_one(w, op, x, y):
         raise QuadrantsTypeError(
             f"structs cannot be compared ('{describe(w, x)}' and '{describe(w, y)}'): compare their members"
         )
-    if not w.static and _incomparable(op, x, y):
+    if (x is None or y is None) and op in (ast.Eq, ast.NotEq) and type(x if y is None else y) in (Value, Acc):
+        return (x is y) is (op is ast.Eq)
+    if not w.static and _incomparable(x, y):
         raise QuadrantsTypeError(
             f"unsupported operand type(s) for '{_SIGNS[op]}': '{describe(w, x)}' and '{describe(w, y)}'"
         )
@@ -193,12 +195,11 @@ def compare_one(w, op, x, y):
 _SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
-def _incomparable(op, x, y):
+def _incomparable(x, y):
     """Whether a value of the running kernel meets something that has no comparison of its own for it."""
     if any(type(v).__module__.partition(".")[0] not in ("builtins", "quadrants") for v in (x, y)):
         return False
-    same = op in (ast.Eq, ast.NotEq)
-    return any(type(v) is Value or (type(v) is Acc and not same) for v in (x, y))
+    return any(type(v) in (Value, Acc) for v in (x, y))
 
 
 # -------------------------------------------------------------------------------------------------------- containers
