@@ -28,6 +28,12 @@ ROWS = [
     ("b = x & 1", T, "unsupported operand type(s) for '&': 'f32' and 'i32'", "x & 1"),
     ("b = n < 'text'", T, "unsupported operand type(s) for '<': 'i32' and 'str'", "n < 'text'"),
     ("b = a < 1", T, "unsupported operand type(s) for '<': 'array' and 'i32'", "a < 1"),
+    (
+        "b = qd.bit_cast(a, qd.f32)",
+        T,
+        "qd.bit_cast takes a scalar, vector or matrix, got array",
+        "qd.bit_cast(a, qd.f32)",
+    ),
     ("b = 2 == a", T, "unsupported operand type(s) for '==': 'i32' and 'array'", "2 == a"),
     ("b = [] == n", T, "unsupported operand type(s) for '==': 'list' and 'i32'", "[] == n"),
     ("b = ~x", T, "takes integral inputs only, however 'f32' is provided", "~x"),

@@ -224,6 +224,8 @@ def cast_(w, obj, dtype):
 
 
 def bit_cast_(w, obj, dtype):
+    if type(obj) not in SCALARS and type(obj) not in MATRICES:
+        raise QuadrantsTypeError(f"qd.bit_cast takes a scalar, vector or matrix, got {describe(w, obj)}")
     dt = cook_dtype(dtype)
     return w.b.bit_cast(obj, dt) if type(obj) in SCALARS else map1(w, lambda e: w.b.bit_cast(e, dt), obj)
 
