@@ -336,18 +336,15 @@ class Model:
         return Scalar(U1, out)
 
     def ev_BoolOp(self, node, scope):
-        """`and`, `or` as in Python; the type is that of all operands together."""
+        """`and`, `or` as in Python; types are joined two by two from the left, as in `(a or b) or c`."""
         key = type(node.op).__name__
         self.seen.add(key)
-        values = [self.quiet(v, scope) for v in node.values]
-        t = values[0].t
-        for v in values[1:]:
-            t = promote(t, v.t)
-        for v in node.values:
-            last = self.ev(v, scope)
-            if self.truth(last) is (key == "Or"):
-                break
-        return convert(t, last)
+        out = self.ev(node.values[0], scope)
+        for operand in node.values[1:]:
+            right = self.quiet(operand, scope)
+            chosen = out if self.truth(out) is (key == "Or") else right
+            out = convert(promote(out.t, right.t), chosen)
+        return out
 
     def ev_IfExp(self, node, scope):
         self.seen.add("IfExp static" if self.is_static(node.test) else "IfExp")
