@@ -154,6 +154,23 @@ def test_programs(arch, again, name):
     assert observed(space["k"]) == STORED
 
 
+RETURNS = [
+    ("None", "return"), ("qd.f32", "return 2.5"), ("(qd.i32,)", "return 7"), ("(qd.i32,)", "return 7,"),
+    ("(qd.i32, qd.f32)", "return 7, 0.5"), ("qd.types.vector(2, qd.f32)", "return qd.Vector([1.0, 2.0])"),
+    ("tuple[bool, qd.types.vector(2, qd.i32)]", "return True, qd.Vector([1, 2])"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("declared, body", RETURNS)
+def test_results(arch, again, declared, body):
+    text = f"@qd.kernel\ndef k() -> {declared}:\n    {body}\n"
+    first = load(text)["k"]()
+    again()
+    k = load(text)["k"]
+    assert repr(k()) == repr(first)
+    assert observed(k) == LOADED
+
+
 METHODS = """
     @qd.data_oriented
     class C:

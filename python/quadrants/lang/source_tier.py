@@ -179,7 +179,8 @@ def _unpack(out, meta, kernel, values, rec):
             held.append(owner[stored[2]] if type(owner) is dict else getattr(owner, stored[2]))
         out.args.append(_argument_plan(stored, held[k]))
     out.words = [("buffer", objects[word[1]].buffer) if word[0] == "buffer" else tuple(word) for word in meta["words"]]
-    out.result = results.decoder(results.resolve_types(kernel.signature.returns)) if meta["returns"] else None
+    declared = kernel.signature.returns
+    out.result = results.decoder(meta["returns"], None if declared is None else results.resolve_types(declared))
     out.sites = [
         reports.Site(failure, [piece(p) for p in pieces], [(source(n), errors.Place(*at)) for n, *at in where])
         for failure, pieces, where in meta["sites"]
@@ -259,7 +260,7 @@ def _packed(kernel, key, walk, executable):
         "seen": rec.seen,
         "args": [_stored_argument(a) for a in walk.args],
         "words": [word(one) for one in walk.words],
-        "returns": walk.result is not None,
+        "returns": walk.returns,
         "sites": [site(s) for s in walk.sites],
         "warnings": [[number(sources, src, "a function"), line, text] for src, line, text in rec.warned],
         "result_bytes": executable.result_bytes,

@@ -62,8 +62,9 @@ walker_module._host_classes()
 class Walk:
     """Result of a walk: what KernelObject.add takes."""
 
-    __slots__ = ("args", "builder", "guards", "recorder", "result", "sites", "words")
+    __slots__ = ("args", "builder", "guards", "recorder", "result", "returns", "sites", "words")
     builder: _native.Builder
+    returns: str  # "nothing", "declared", or "alone": one value where a tuple of one is declared
 
 
 def walk(kernel, values, runtime) -> Walk:
@@ -123,11 +124,13 @@ def _walk(w, kernel, values):
             v = variable(w, v)  # a copy, whose elements the kernel may assign
         w.declare(name, v)
     returns = kernel.signature.returns
-    w.return_type = None if returns is None else resolve_types(returns)
+    declared = w.return_type = None if returns is None else resolve_types(returns)
     run(w, tree.body)
     if w.return_type is not None and not w.returned:
         _no_return(tree, kernel.name)
-    out.result = decoder(w.return_type) if w.returned and w.return_type is not None else None
+    what = "declared" if w.return_type is declared else "alone"
+    out.returns = what if w.returned and declared is not None else "nothing"
+    out.result = decoder(out.returns, declared)
     w.leave(saved)
     _check_readonly(w, kernel, values)
     if w.lossy:

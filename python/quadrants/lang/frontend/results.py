@@ -51,8 +51,13 @@ def _number(dtype):
     return lambda raw, at: unpack(raw, at)[0]
 
 
-def decoder(t):
-    """A function from the result buffer's bytes to what the kernel returns."""
+def decoder(returns, declared):
+    """A function from the result buffer's bytes to what a kernel returns whose walk found that it `returns` (`Walk`);
+    None for nothing."""
+    return None if returns == "nothing" else _decoder(declared[0] if returns == "alone" else declared)
+
+
+def _decoder(t):
     readers = [_number(dt) for dt in _flat(t)]
     if isinstance(t, DataType):
         first = readers[0]
