@@ -28,7 +28,8 @@ reference, null, checked = Arch.reference, Arch.null, Arch.checked
 extension = Extension
 _AnyArch = Arch | PluginArch
 
-_CPU_EXTENSIONS = frozenset({Extension.data64, Extension.assertion})
+_EXTENSIONS = frozenset({Extension.data64, Extension.assertion})
+_WITHOUT_EXTENSIONS = (Arch.metal, Arch.vulkan)
 _DUMP_WARNING = (
     "Even with print_ir/QD_DUMP_IR enabled, kernels that come from the cache show nothing. "
     "You might want to disable caching with offline_cache=False. [warning_code=DUMP_IR_CACHE_MISMATCH]"
@@ -193,7 +194,7 @@ def dump_compile_config() -> None:
 
 def is_extension_supported(arch: "_AnyArch", ext: Any) -> bool:
     """Whether programs for `arch` may use an extension."""
-    return Extension(ext) in _CPU_EXTENSIONS and arch not in GPU_ARCHS
+    return Extension(ext) in _EXTENSIONS and arch not in _WITHOUT_EXTENSIONS
 
 
 def is_extension_enabled(ext: Any) -> bool:
