@@ -251,6 +251,30 @@ def test_reads_follow_writes_of_the_same_iteration(arch, kind):
     assert got.tolist() == [[i, 3 * i + 100] for i in range(64)]
 
 
+# Statement, and what all elements and components of a field of three 2x2 matrices add up to after 96 iterations of it.
+UPDATES = [
+    ("m[i % 3][j, i % 2] += 1", 96),
+    ("m[i % 3][0, j] -= 2", -192),
+    ("m[i % 3][j, 0:2] += 1", 192),
+    ("m[i % 3][j, 0:2] += qd.Vector([1, 2])", 288),
+    ("m[i % 3][0:2, j] += m[i % 3][0:2, j] * 0 + 1", 192),
+    ("qd.atomic_add(m[i % 3][j, j], 1)", 96),
+    ("qd.atomic_add(m[i % 3][j, 0:2], 1)", 192),
+    ("qd.atomic_max(m[i % 3][j, j], i)", 93 + 94 + 95),
+    ("m[0][j, 0] |= 1 << (i % 16)", 65535),
+    ("for k in range(2):\n            m[i % 3][k, j] += k + 1", 288),
+    ("last = qd.atomic_add(m[0][j, j], 1)\n        if last == 95:\n            m[1][0, 0] += 1000", 1096),
+]
+
+
+@pytest.mark.parametrize("layout", ["AOS", "SOA"])
+@pytest.mark.parametrize("statement, total", UPDATES)
+def test_components_of_elements_at_run_time_indices_are_updated_atomically(arch, layout, statement, total):
+    m = qd.Matrix.field(2, 2, qd.i32, shape=3, layout=getattr(qd.Layout, layout))
+    load(f"@qd.kernel\ndef k(j: qd.i32):\n    for i in range(96):\n        {statement}\n", m=m)["k"](1)
+    assert m.to_numpy().sum() == total
+
+
 def test_components_of_a_shared_vector_are_written_one_by_one(arch):
     """A kernel-scope vector that a parallel loop writes at a run-time index: no iteration undoes another's write."""
     k = load("""

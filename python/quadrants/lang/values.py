@@ -247,8 +247,6 @@ def _load_slot(w, x):
     b, base = w.b, x.base
     if type(base) is Big:
         return guarded(w, x.ok, base.dtype, lambda: b.array_get(base.arr, x.index))
-    if type(base) is Elem:
-        return load(w, Elem(base.acc, _slot_index(w, x), 1, 1, 0, (0,), _both(w, base.ok, x.ok)))
     data = load(w, base).data
     out = data[-1]
     for k in range(len(data) - 2, -1, -1):
@@ -260,16 +258,23 @@ def _both(w, p, q):
     return q if p is None else p if q is None else w.b.logical_and(p, q)
 
 
-def _slot_index(w, x):
-    """Linear index of a run-time component of an element."""
-    b, base = w.b, x.base
-    step = base.comps[1] - base.comps[0] if len(base.comps) > 1 else 0
-    if all(c == base.comps[0] + k * step for k, c in enumerate(base.comps)):
-        return b.linear([base.index, x.index], [1, step], base.comps[0], base.acc.wide)
-    offset = base.comps[-1]
-    for k in range(len(base.comps) - 2, -1, -1):
-        offset = b.select(b.eq(x.index, k), base.comps[k], offset)
-    return b.add(base.index, offset)
+def slot(w, x, k, ok=None):
+    """The component of a vector or matrix at run-time index k. That of an element of memory is an element, too: other
+    iterations may be updating it."""
+    if type(x) is not Elem:
+        return Slot(x, k, ok)
+    return Elem(x.acc, _component_index(w, x, k), 1, 1, 0, (0,), _both(w, x.ok, ok))
+
+
+def _component_index(w, x, k):
+    b, comps = w.b, x.comps
+    step = comps[1] - comps[0] if len(comps) > 1 else 0
+    if all(c == comps[0] + i * step for i, c in enumerate(comps)):
+        return b.linear([x.index, k], [1, step], comps[0], x.acc.wide)
+    offset = comps[-1]
+    for i in range(len(comps) - 2, -1, -1):
+        offset = b.select(b.eq(k, i), comps[i], offset)
+    return b.add(x.index, offset)
 
 
 # ---------------------------------------------------------------------------------------------------------- assigning
@@ -291,7 +296,7 @@ def store(w, place, value):
             raise QuadrantsTypeError(f"cannot assign '{describe(w, value)}' to a scalar element")
         _store_scalar(w, place, value)
     else:
-        _store_matrix(w, place, _fit(w, place, value))
+        _store_matrix(w, place, fit(w, place, value))
 
 
 def _store_record(w, place, value):
@@ -303,7 +308,7 @@ def _store_record(w, place, value):
         store(w, place.members[name], load(w, e))
 
 
-def _fit(w, place, value):
+def fit(w, place, value):
     if type(value) in SCALARS:
         return filled(w, place.n, place.m, place.ndim, value)
     if type(value) in (list, tuple):
@@ -324,9 +329,6 @@ def _store_scalar(w, place, value):
             b.end()
         return
     base = place.base
-    if type(base) is Elem:
-        _store_scalar(w, Elem(base.acc, _slot_index(w, place), 1, 1, 0, (0,), _both(w, base.ok, place.ok)), value)
-        return
     if place.ok is not None:
         b.when(place.ok)
     if type(base) is Big:

@@ -24,7 +24,23 @@ from quadrants.lang.frontend.nodes import Node
 from quadrants.lang.frontend.table import ev, ref
 from quadrants.lang.struct import Struct
 from quadrants.lang.util import cook_dtype
-from quadrants.lang.values import MATRICES, PLACES, SCALARS, Elem, Mat, Slot, describe, dtype_of, filled, load, store
+from quadrants.lang.values import (
+    MATRICES,
+    PLACES,
+    SCALARS,
+    Elem,
+    Mat,
+    Places,
+    Slot,
+    describe,
+    dtype_of,
+    element,
+    filled,
+    fit,
+    load,
+    make,
+    store,
+)
 
 
 # ------------------------------------------------------------------------------------------------------- static things
@@ -369,14 +385,22 @@ def atomic_handler(name):
             dt = place.acc.dtype if type(place) is Elem else None
             if dt is not None and dt.is_real:
                 raise QuadrantsTypeError(f"atomic_{name} takes integers, the element is of type {dt}")
-        if type(place) is Elem:
-            return access.atomic(w, name, place, value)
-        old = load(w, place)
-        value = _like(w, old, value)
-        store(w, place, value if name == "exchange" else binary(w, _PLAIN_OF[name], old, value))
-        return old
+        return _atomic(w, name, place, value)
 
     return handler
+
+
+def _atomic(w, name, place, value):
+    if type(place) is Elem:
+        return access.atomic(w, name, place, value)
+    if type(place) is Places:
+        value = fit(w, place, load(w, value))  # all components are read before the first is written
+        old = [_atomic(w, name, part, element(w, value, k)) for k, part in enumerate(place.data)]
+        return make(w, place.n, place.m, place.ndim, old)
+    old = load(w, place)
+    value = _like(w, old, value)
+    store(w, place, value if name == "exchange" else binary(w, _PLAIN_OF[name], old, value))
+    return old
 
 
 def _like(w, old, value):

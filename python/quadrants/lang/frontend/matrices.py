@@ -19,7 +19,6 @@ from quadrants.lang.values import (
     Big,
     Elem,
     Mat,
-    Slot,
     component,
     describe,
     dtype_of,
@@ -31,6 +30,7 @@ from quadrants.lang.values import (
     from_nested,
     load,
     make,
+    slot,
     store,
     subset,
 )
@@ -102,11 +102,11 @@ def _dynamic(w, x, axes, node):
         return _slot(w, x, axes[0], axes[0], x.n, node)
     ok = _inside(w, x, axes, node) if w.checks else None
     flat = b.add(b.mul(axes[0], x.m), axes[1])
-    return Slot(x, flat, ok)
+    return slot(w, x, flat, ok)
 
 
 def _slot(w, x, flat, index, size, node):
-    return Slot(x, flat, _inside(w, x, [index], node, (size,)) if w.checks else None)
+    return slot(w, x, flat, _inside(w, x, [index], node, (size,)) if w.checks else None)
 
 
 def _inside(w, x, axes, node, sizes=None):

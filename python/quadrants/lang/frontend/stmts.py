@@ -23,12 +23,15 @@ from quadrants.lang.values import (
     Big,
     Elem,
     Mat,
+    Places,
     Rec,
     Slot,
     describe,
     dtype_of,
+    element,
     element_dtype,
     elements,
+    fit,
     from_nested,
     load,
     one_of,
@@ -257,6 +260,17 @@ def aug_assign(w, node):
         raise _aug_error(w, node, target, place)
     v = ev(w, node.value)
     precision.assigned(w, node, place, v, _AUGMENTED.get(op, "Assign"))
+    _update(w, op, place, v)
+
+
+def _update(w, op, place, v):
+    """`place op= v`."""
+    kind = type(place)
+    if kind is Places and op is not ast.MatMult:
+        v = fit(w, place, load(w, v))  # all components are read before the first is written
+        for k, part in enumerate(place.data):
+            _update(w, op, part, element(w, v, k))
+        return
     if kind is Elem and op in _ATOMIC and (place.acc.dtype is not w.u1 or op not in (ast.Add, ast.Sub)):
         access.atomic(w, _ATOMIC[op], place, v)
         return
