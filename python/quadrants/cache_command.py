@@ -372,8 +372,27 @@ def explain(as_json: bool, program: str, arguments: list[str]) -> int:
     return 0
 
 
+def _bytes(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"expected a number of bytes, 0 or more, found {text!r}")
+    return int(text)
+
+
 def main(arguments: list[str]) -> int:
-    """Runs `cache COMMAND`; exits with 2 for wrong usage."""
+    """Runs `cache COMMAND`; exits with 2 for wrong usage, and for files that can't be read or written."""
+    if arguments[:1] == ["explain"]:  # errors of the program are the program's
+        return _run(arguments)
+    try:
+        return _run(arguments)
+    except tarfile.TarError as why:
+        message = f"the file is none that `export` wrote: {str(why).splitlines()[0]}"
+    except OSError as why:
+        message = str(why)
+    print(f"python -m quadrants cache {arguments[0]}: {message}", file=sys.stderr)
+    return 2
+
+
+def _run(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m quadrants cache")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="machine-readable output")
@@ -388,7 +407,7 @@ def main(arguments: list[str]) -> int:
         commands.add_parser(name, help=text, parents=[common])
     one = commands.add_parser("clean", help="removes damaged entries and what is over the bound", parents=[common])
     one.add_argument("--all", action="store_true", help="removes everything")
-    one.add_argument("--max-size", type=int, help="bytes that may stay; default: the option's bound")
+    one.add_argument("--max-size", type=_bytes, help="bytes that may stay; default: the option's bound")
     one = commands.add_parser(
         "explain", help="runs a program and says what was compiled again, and why", parents=[common]
     )

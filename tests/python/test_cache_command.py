@@ -119,6 +119,24 @@ def test_export_and_import(run_script, cache, tmp_path):
     assert status == 1 and len(taken["refused"]) == 1
 
 
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ("clean --max-size -5", "number of bytes"),
+        ("clean --max-size 5k", "number of bytes, 0 or more, found '5k'"),
+        ("clean --max-size 9223372036854775808", "number of bytes"),
+        ("import no_tar", "cache import: the file is none that `export` wrote"),
+        ("import missing.tar", "missing.tar"),
+        ("export missing/x.tar", "missing/x.tar"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments, message, tmp_path):
+    (tmp_path / "no_tar").write_text("something else")
+    command = [sys.executable, "-m", "quadrants", "cache", *arguments.split(), "--root", str(tmp_path / "root")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=child_environment())
+    assert done.returncode == 2 and message in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
+
+
 def test_read_only_paths(run_script, tmp_path):
     """A shipped cache makes a first run warm, and is not written to."""
     run_script(PROGRAM)
