@@ -76,6 +76,7 @@ class DiskLayer {
   bool publish(const std::string &path, std::string_view file, int &error);
   Fd open_entry(const Key &);
   void clean_when_due(size_t published);
+  bool sweep(uint64_t due);  // false when somebody is at it
   bool in_use(const Digest &);
   void use(const Digest &);
   void count_hit(const Key &);
