@@ -26,17 +26,6 @@ const char *const usage_file = "usage";
 
 std::string error_text(int error) { return std::error_code(error, std::generic_category()).message(); }
 
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0) errno = ENOSPC;
-    if (n <= 0) return false;
-    bytes.remove_prefix(size_t(n));
-  }
-  return true;
-}
-
 bool read_all(int fd, char *to, size_t size) {
   while (size) {
     ssize_t n = ::read(fd, to, size);
@@ -73,6 +62,17 @@ std::string unique_name(const std::string &path) {
 }
 
 }  // namespace
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = ENOSPC;
+    if (n <= 0) return false;
+    bytes.remove_prefix(size_t(n));
+  }
+  return true;
+}
 
 Fd &Fd::operator=(Fd &&o) noexcept {
   if (this != &o) {

@@ -23,16 +23,6 @@ Fd open_hits(int root, const char *name, int flags) {
   return Fd(::openat(root, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600));
 }
 
-bool write_whole(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(size_t(n));
-  }
-  return true;
-}
-
 std::string read_whole(int root) {
   const Fd fd = open_hits(root, hits_file, O_RDONLY);
   struct stat s;
@@ -100,7 +90,7 @@ void append_hits(int root, const std::unordered_map<Key, uint32_t, KeyHash> &cou
   struct stat s;
   {
     const Fd fd = open_hits(root, hits_file, O_WRONLY | O_CREAT | O_APPEND);
-    if (!fd || ::fstat(fd.get(), &s) || !S_ISREG(s.st_mode) || !write_whole(fd.get(), text)) return;
+    if (!fd || ::fstat(fd.get(), &s) || !S_ISREG(s.st_mode) || !write_all(fd.get(), text)) return;
   }
   if (uint64_t(s.st_size) > small_file && uint64_t(s.st_size) > worth_it(root)) sum_up_hits(root);
 }
@@ -117,7 +107,7 @@ void sum_up_hits(int root) {
   }
   const std::string text = std::string(mark) + std::to_string(lines.size()) + "\n" + lines;
   const Fd fd = open_hits(root, next_file, O_WRONLY | O_CREAT | O_TRUNC);
-  if (fd && write_whole(fd.get(), text)) ::renameat(root, next_file, root, hits_file);
+  if (fd && write_all(fd.get(), text)) ::renameat(root, next_file, root, hits_file);
 }
 
 }  // namespace qd::cache

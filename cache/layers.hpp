@@ -54,6 +54,8 @@ class Fd {  // closes what it holds
   int fd_;
 };
 
+bool write_all(int fd, std::string_view bytes);  // errno says why not
+
 class DiskLayer {
  public:
   explicit DiskLayer(StoreConfig, bool read_only = false);

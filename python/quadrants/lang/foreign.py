@@ -165,6 +165,17 @@ def adopt(value: Any, where: Any) -> _Found | None:
     return None
 
 
+def _replaced(value: Any, annotation: Any, is_bundle: bool, where: Any, after: list[Callable[[], None]]) -> Any:
+    """What is passed for an argument or member: the value itself when nothing in it is foreign."""
+    if is_bundle:
+        return _members(value, where, after)
+    adoption = adopt(value, where) if _takes_arrays(annotation) else None
+    if adoption is None:
+        return value
+    after.extend(filter(None, adoption[1:]))
+    return adoption[0]
+
+
 def _members(obj: Any, where: Any, after: list[Callable[[], None]]) -> Any:
     """A dataclass object with foreign members replaced: the object itself when it has none, else a copy."""
     twin = obj
@@ -172,16 +183,7 @@ def _members(obj: Any, where: Any, after: list[Callable[[], None]]) -> Any:
         value = getattr(obj, name, None)
         if isinstance(value, _OURS) or value is None:
             continue
-        if bundles.is_bundle(type(value)):
-            found = _members(value, f'member "{name}" of {where}', after)
-        elif _takes_arrays(annotation):
-            adoption = adopt(value, f'member "{name}" of {where}')
-            if adoption is None:
-                continue
-            found = adoption[0]
-            after.extend(filter(None, adoption[1:]))
-        else:
-            continue
+        found = _replaced(value, annotation, bundles.is_bundle(type(value)), f'member "{name}" of {where}', after)
         if found is not value:
             twin = copy.copy(obj) if twin is obj else twin
             object.__setattr__(twin, name, found)  # the class may be frozen
@@ -196,17 +198,8 @@ def adopted(kernel: Any, values: Sequence[Any]) -> tuple[list[Any], list[Callabl
         if isinstance(value, _OURS):
             continue
         where = _Where(kernel, kernel.signature.names[k])
-        found: Any
-        if bundles.is_bundle(annotation) and isinstance(value, annotation):
-            found = _members(value, where, after)
-        elif _takes_arrays(annotation):
-            adoption = adopt(value, where)
-            if adoption is None:
-                continue
-            found = adoption[0]
-            after.extend(filter(None, adoption[1:]))
-        else:
-            continue
+        is_bundle = bundles.is_bundle(annotation) and isinstance(value, annotation)
+        found = _replaced(value, annotation, is_bundle, where, after)
         if found is not value:
             out = list(values) if out is None else out
             out[k] = found

@@ -92,11 +92,16 @@ def bound(w, v, what):
 def for_(w, node):
     if node.orelse:
         raise QuadrantsSyntaxError("'else' clause for 'for' not supported in Quadrants kernels")
+    _covered(w, node, _for)
+
+
+def _covered(w, node, loop):
+    """Writes a loop, between the counts of kernel coverage when that is on."""
     if w.coverage is None:
-        _for(w, node)
+        loop(w, node)
         return
     w.coverage.open_loop(w, node)
-    _for(w, node)
+    loop(w, node)
     w.coverage.close_loop(w, node)
 
 
@@ -340,12 +345,7 @@ def while_(w, node):
         raise QuadrantsSyntaxError("'else' clause for 'while' not supported in Quadrants kernels")
     if is_static(w, node.test):
         raise QuadrantsSyntaxError("`while qd.static(...)` is not supported: use `for ... in qd.static(...)`")
-    if w.coverage is None:
-        _while(w, node)
-        return
-    w.coverage.open_loop(w, node)
-    _while(w, node)
-    w.coverage.close_loop(w, node)
+    _covered(w, node, _while)
 
 
 def _while(w, node):
