@@ -38,8 +38,8 @@ lint: setup
 
 format: setup
 	git ls-files '*.cpp' '*.hpp' '*.h' | xargs clang-format -i
-	$(PYTHON) -m ruff format python tests examples benchmarks plugins-api
-	$(PYTHON) -m ruff check --fix python tests examples benchmarks plugins-api
+	$(PYTHON) -m ruff format
+	$(PYTHON) -m ruff check --fix
 
 clean:
 	rm -rf build

@@ -1,4 +1,5 @@
 """Prints where a PyPI package (nvidia-cuda-nvcc, also triton or numba-cuda) keeps libdevice.10.bc; nothing when none does."""
+
 import sysconfig
 from pathlib import Path
 

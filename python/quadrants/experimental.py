@@ -10,7 +10,9 @@ _NAMES = "real_func"
 
 def real_func(func: Any) -> Any:
     """Deprecated: the same as `qd.real_func`."""
-    warnings.warn("qd.experimental.real_func is deprecated. Use qd.real_func instead.", DeprecationWarning, stacklevel=2)
+    warnings.warn(
+        "qd.experimental.real_func is deprecated. Use qd.real_func instead.", DeprecationWarning, stacklevel=2
+    )
     return _func.real_func(func)
 
 

@@ -29,7 +29,8 @@ def test_nothing_below_the_root_or_a_temporary_folder(tmp_path, offline):
     program.write_text(PROGRAM)
     temporary.mkdir()
     env = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(temporary)}
-    command = ["strace", "-f", "-qq", "-e", "trace=%file", "-o", str(log), sys.executable, str(program), str(root), str(offline)]
+    trace = ["strace", "-f", "-qq", "-e", "trace=%file", "-o", str(log)]
+    command = [*trace, sys.executable, str(program), str(root), str(offline)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     if "ptrace" in done.stderr and done.returncode:
         pytest.skip("no ptrace here")

@@ -1,5 +1,6 @@
 """Rows of the wire tables are never reordered or removed: their order is the encoding. The record of what was published is
 tests/lint/rows.txt; this check fails when a recorded row moved, and `--update` appends new rows to the record."""
+
 import re
 import sys
 from pathlib import Path
@@ -29,7 +30,9 @@ def main() -> int:
     for row in gone:
         print(f"append-only: `{row}` was published and is not there any more")
     for row in new:
-        print(f"append-only: `{row}` is not recorded; run tests/lint/append_only.py --update and add a line to plugins-api/CHANGELOG.md")
+        print(
+            f"append-only: `{row}` is not recorded; run tests/lint/append_only.py --update and add a line to plugins-api/CHANGELOG.md"
+        )
     if not gone and not new:
         print("append-only: ok")
     return bool(gone or new)

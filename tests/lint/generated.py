@@ -1,4 +1,5 @@
 """Generated files are checked in; this fails when one does not match its table."""
+
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,10 @@ GENERATORS = ("plugins-api/gen.py", "docs/gen_options.py")
 
 
 def main() -> int:
-    runs = [subprocess.run([sys.executable, str(ROOT / g), "--check"], cwd=ROOT, capture_output=True, text=True) for g in GENERATORS]
+    runs = [
+        subprocess.run([sys.executable, str(ROOT / g), "--check"], cwd=ROOT, capture_output=True, text=True)
+        for g in GENERATORS
+    ]
     print("".join(run.stdout + run.stderr for run in runs).strip() or "generated: ok")
     return max(run.returncode for run in runs)
 

@@ -1,4 +1,5 @@
 """The arrows between layers (docs/architecture.md) are checked from the #includes: a list of allowed pairs, nothing else."""
+
 import re
 import sys
 from pathlib import Path

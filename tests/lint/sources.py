@@ -1,4 +1,5 @@
 """Source lists are explicit; this fails when a C++ file is named by no CMakeLists.txt, so that none is forgotten."""
+
 import subprocess
 import sys
 from pathlib import Path
@@ -7,8 +8,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:
-    names = subprocess.run(["git", "ls-files", "*.cpp", "*.c"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    lists = subprocess.run(["git", "ls-files", "*CMakeLists.txt", "*.cmake"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    names = subprocess.run(
+        ["git", "ls-files", "*.cpp", "*.c"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    lists = subprocess.run(
+        ["git", "ls-files", "*CMakeLists.txt", "*.cmake"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
     text = "\n".join((ROOT / name).read_text() for name in lists)
     lost = [name for name in names if Path(name).name not in text and Path(name).stem not in text]
     for name in lost:

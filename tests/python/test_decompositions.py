@@ -165,7 +165,10 @@ def test_signs_of_eigenvectors(arch):
     """The older system's: a column of A less the other eigenvalue."""
     inputs = [np.array(a) for a in PLANE[:2]]
     _, v = run("eig", inputs, [(2, 2), (4, 2)], "f64")
-    assert v[0, 0::2].tolist() == [pytest.approx([0.4159735579, -0.8245648401]), pytest.approx([0.9093767091, 0.5657674650])]
+    assert v[0, 0::2].tolist() == [
+        pytest.approx([0.4159735579, -0.8245648401]),
+        pytest.approx([0.9093767091, 0.5657674650]),
+    ]
     assert v[1, :, 0].tolist() == pytest.approx([-0.3872983346, 0.5, 0.7745966692, 0.0])
 
 

@@ -54,7 +54,9 @@ def test_arrays_of_jax_are_not_written(arch):
     assert a.sum() == 4.0
 
 
-@pytest.mark.parametrize("make", [lambda: qd.ndarray(qd.f32, (2, 3)), lambda: qd.field(qd.f32, (2, 3))], ids=["ndarray", "field"])
+@pytest.mark.parametrize(
+    "make", [lambda: qd.ndarray(qd.f32, (2, 3)), lambda: qd.field(qd.f32, (2, 3))], ids=["ndarray", "field"]
+)
 def test_memory_of_ours(arch, make):
     ours = make()
     if ours.__dlpack_device__() != (1, 0):

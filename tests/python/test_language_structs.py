@@ -89,7 +89,10 @@ ROWS = {
     "list comprehension": ("r = [T(a=i) for i in qd.static(range(3))][2].a", 2),
     "in a while": ("s = T(a=0)\nwhile s.a < 5:\n    s.a += 1\nr = s.a", 5),
     "as a dict": ("r = T(a=5).to_dict()['a']", 5),
-    "matrix of 36": ("b = qd.types.struct(m=qd.types.matrix(6, 6, qd.f32))(1.0)\nb.m[2, 3] += 4.0\nc = b\nc.m[0, 0] = 9.0\nr = b.m.sum() + c.m[2, 3]", 45),
+    "matrix of 36": (
+        "b = qd.types.struct(m=qd.types.matrix(6, 6, qd.f32))(1.0)\nb.m[2, 3] += 4.0\nc = b\nc.m[0, 0] = 9.0\nr = b.m.sum() + c.m[2, 3]",
+        45,
+    ),
     "in a list": ("l = [T(a=1), T(a=2)]\nr = l[0].a + l[1].a", 3),
     "atomic": ("s = T(a=4)\no = qd.atomic_add(s.a, 3)\nr = s.a * 10 + o", 74),
 }

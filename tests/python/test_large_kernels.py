@@ -46,7 +46,11 @@ def branches(a):
         a[chosen] = a[chosen] * np.float32(0.5) + np.float32(j)
 
 
-@pytest.mark.parametrize("text, expected", [(UNROLLED, unrolled), (STORES, stores), (BRANCHES, branches)], ids=["unrolled", "stores", "branches"])
+@pytest.mark.parametrize(
+    "text, expected",
+    [(UNROLLED, unrolled), (STORES, stores), (BRANCHES, branches)],
+    ids=["unrolled", "stores", "branches"],
+)
 def test_results(init, text, expected):
     init(unrolling_limit=0, fast_math=False)
     a = np.arange(8, dtype=np.float32)

@@ -37,7 +37,9 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("option, value, text, changed, plain", VALUES, ids=[f"{n} {row[0]}" for n, row in enumerate(VALUES)])
+@pytest.mark.parametrize(
+    "option, value, text, changed, plain", VALUES, ids=[f"{n} {row[0]}" for n, row in enumerate(VALUES)]
+)
 def test_results(init, option, value, text, changed, plain):
     for options, expected in (({option: value}, changed), ({}, plain)):
         if expected is None:

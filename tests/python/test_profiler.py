@@ -43,7 +43,12 @@ def test_counts_and_times(init, capsys):
     capsys.readouterr()
     qd.profiler.print_kernel_profiler_info()
     table = capsys.readouterr().out
-    assert "Kernel Profiler(count, default) @ " in table and "3x |" in table and "ms] work" in table and "ms] quick" in table
+    assert (
+        "Kernel Profiler(count, default) @ " in table
+        and "3x |" in table
+        and "ms] work" in table
+        and "ms] quick" in table
+    )
     qd.profiler.print_kernel_profiler_info("trace")
     assert "Number of records:  4" in capsys.readouterr().out
     qd.profiler.clear_kernel_profiler_info()

@@ -54,7 +54,9 @@ def test_the_stub_is_what_the_table_says():
     assert (package / "py.typed").exists()
     found = re.findall(r"^from (\S+) import (\w+) as (\w+)$", text, re.M)
     found += [("quadrants", name, public) for public, name in re.findall(r"^(\w+) = (\w+)$", text, re.M)]
-    assert {public for _, _, public in found if not public.startswith("_")} == {n for n in dir(qd) if not n.startswith("_")}
+    assert {public for _, _, public in found if not public.startswith("_")} == {
+        n for n in dir(qd) if not n.startswith("_")
+    }
     for module, name, public in found:
         loaded = importlib.import_module(module)
         value = getattr(loaded, name) if hasattr(loaded, name) else importlib.import_module(f"{module}.{name}")

@@ -93,7 +93,11 @@ def test_bounds(init, option, statement, message):
     k = load(text, f=f)["k"]
     with pytest.raises(qd.QuadrantsAssertionError) as caught:
         k(a, b, 5)
-    assert message in str(caught.value) and "kernel=k" in str(caught.value) and f"line {4 + statement.count(chr(10))}, in k" in str(caught.value)
+    assert (
+        message in str(caught.value)
+        and "kernel=k" in str(caught.value)
+        and f"line {4 + statement.count(chr(10))}, in k" in str(caught.value)
+    )
     assert whole[:5].tolist() == [100, 101, 102, 103, 104] and whole[10:].tolist() == [110, 111, 112, 113, 114]
 
 

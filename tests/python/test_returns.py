@@ -96,7 +96,9 @@ def test_return_without_an_annotation_is_a_syntax_error(arch):
         load("@qd.kernel\ndef k():\n    return 1\n")["k"]()
 
 
-@pytest.mark.parametrize("value, read", [("qd.Vector([x, x + 1])", "f(1)[1]"), ("x, x + 1", "f(1)[1]"), ("x * 2.5", "f(1)")])
+@pytest.mark.parametrize(
+    "value, read", [("qd.Vector([x, x + 1])", "f(1)[1]"), ("x, x + 1", "f(1)[1]"), ("x * 2.5", "f(1)")]
+)
 def test_scalar_annotation_of_an_inlined_function_casts_scalars_only(arch, value, read):
     program = f"@qd.func\ndef f(x) -> qd.i32:\n    return {value}\n@qd.kernel\ndef k() -> qd.f32:\n    return {read}\n"
     assert load(program)["k"]() == 2

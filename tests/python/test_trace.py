@@ -31,7 +31,9 @@ def test_phases_tiers_and_launches(init, tmp_path):
         assert len(by_category["launch"]) == 3
         assert [e["args"]["result"] for e in by_category["source tier"]] == [tier]
         assert ("front end" in by_category) == generated == ("code generation" in by_category)
-        assert len(by_category.get("publish", ())) == (3 if generated else 0) + (2 if generated and "finish" in by_category else 0)
+        assert len(by_category.get("publish", ())) == (3 if generated else 0) + (
+            2 if generated and "finish" in by_category else 0
+        )
         results = {e["args"]["result"] for e in by_category["artifact tier"]}
         assert len(by_category["artifact tier"]) == 2
         assert results == {"compiled" if generated else "disk"}

@@ -101,7 +101,10 @@ def count_table() -> str:
         lines.append(
             f"[{share:6.2f}% {sum_ms / 1e3:7.3f} s {count:6d}x |{low:9.3f} {sum_ms / count:9.3f} {high:9.3f} ms] {name}"
         )
-    lines += ["-" * 73, f"[100.00%] Total execution time: {total / 1e3:7.3f} s   number of results: {len(seen.by_kernel)}"]
+    lines += [
+        "-" * 73,
+        f"[100.00%] Total execution time: {total / 1e3:7.3f} s   number of results: {len(seen.by_kernel)}",
+    ]
     return "\n".join([*lines, "=" * 73])
 
 

@@ -252,7 +252,11 @@ def _element_type(dtype: Any, element_shape: tuple[int, ...]) -> Any:
         return dtype
     from quadrants.types.compound import matrix, vector
 
-    return vector(element_shape[0], dtype) if len(element_shape) == 1 else matrix(element_shape[0], element_shape[1], dtype)
+    return (
+        vector(element_shape[0], dtype)
+        if len(element_shape) == 1
+        else matrix(element_shape[0], element_shape[1], dtype)
+    )
 
 
 def _make(dtype: Any, shape: Any, element_shape: tuple[int, ...], needs_grad: bool) -> Ndarray:

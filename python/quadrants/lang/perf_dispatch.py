@@ -23,9 +23,7 @@ def _forced(dispatcher: str) -> str | None:
     for pair in filter(None, os.environ.get("QD_PERFDISPATCH_FORCE", "").split(",")):
         parts = [part.strip() for part in pair.split(":")]
         if len(parts) != 2 or not all(parts):
-            raise ValueError(
-                f"Malformed QD_PERFDISPATCH_FORCE entry '{pair}'. Expected format: 'dispatcher:impl'."
-            )
+            raise ValueError(f"Malformed QD_PERFDISPATCH_FORCE entry '{pair}'. Expected format: 'dispatcher:impl'.")
         if parts[0] == dispatcher:
             found = parts[1]
     return found

@@ -341,7 +341,9 @@ def _member_field(kind: Any, name: str, needs_grad: bool, needs_dual: bool, layo
     if isinstance(kind, StructType):
         return create_struct_field(kind.members, kind.methods, None, name, None, needs_grad, needs_dual, layout)
     if isinstance(kind, MatrixType):
-        return create_matrix_field(kind.dtype, kind.whole_shape(), None, None, name, None, needs_grad, needs_dual, layout)
+        return create_matrix_field(
+            kind.dtype, kind.whole_shape(), None, None, name, None, needs_grad, needs_dual, layout
+        )
     return field(kind, None, None, name, None, needs_grad, needs_dual)
 
 

@@ -1,4 +1,5 @@
 """A context on the oracle backend: the native module without the front end."""
+
 import os
 
 import pytest

@@ -1,4 +1,5 @@
 """Kernels built by hand, as the front end would build them."""
+
 import struct
 
 import numpy as np

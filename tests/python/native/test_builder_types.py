@@ -3,6 +3,7 @@
 Each expectation is a sentence of the language's rules; what is emitted for it is checked where the choice of operation
 depends on the sign or the class of a type.
 """
+
 import pickle
 
 import numpy as np
@@ -182,7 +183,9 @@ def test_frexp_and_abs():
     assert k.text() == before  # nothing to do
 
 
-@pytest.mark.parametrize("op, symbol", [("bit_and", "&"), ("bit_or", "|"), ("bit_xor", "^"), ("shl", "<<"), ("sar", ">>")])
+@pytest.mark.parametrize(
+    "op, symbol", [("bit_and", "&"), ("bit_or", "|"), ("bit_xor", "^"), ("shl", "<<"), ("sar", ">>")]
+)
 def test_bit_operators_refuse_reals(op, symbol):
     k = builder()
     with pytest.raises(QuadrantsTypeError) as e:
@@ -248,7 +251,11 @@ def test_integer_pow_folds_like_python():
 def test_literals():
     k = builder()
     assert (k.const(1).dtype, k.const(1.5).dtype, k.const(True).dtype) == (n.i32, n.f32, n.u1)
-    assert k.const(np.float32(1.5)).dtype is n.f32 and k.const(np.int8(3)).dtype is n.i32 and k.const(np.bool_(True)).dtype is n.u1
+    assert (
+        k.const(np.float32(1.5)).dtype is n.f32
+        and k.const(np.int8(3)).dtype is n.i32
+        and k.const(np.bool_(True)).dtype is n.u1
+    )
     assert k.const(np.array(3)).dtype is n.i32
     assert k.constant_of(k.const(200, n.u8)) == 200 and k.constant_of(k.const(2**64 - 1, n.u64)) == 2**64 - 1
     assert k.constant_of(k.const(-(2**63), n.i64)) == -(2**63)
@@ -268,7 +275,9 @@ def test_literals_out_of_range():
         k.const(300, n.u8)
     with pytest.raises(QuadrantsTypeError, match="exceeded the range of specified dtype: u64"):
         k.const(2**64, n.u64)
-    with pytest.raises(QuadrantsTypeError, match="Floating-point literals must be annotated with a floating-point type"):
+    with pytest.raises(
+        QuadrantsTypeError, match="Floating-point literals must be annotated with a floating-point type"
+    ):
         k.const(1.5, n.i32)
     with pytest.raises(QuadrantsTypeError, match="expected a number or a scalar expression, found <class 'str'>"):
         k.add("1", 2)

@@ -1,4 +1,5 @@
 """Context, Buffer and Executable: configuration, copies, interruption."""
+
 import os
 import subprocess
 import sys
@@ -16,7 +17,9 @@ def test_facts(context):
     assert context.arch == "reference" and context.host_shared and context.device_name
     executable = build(context, n.i32)
     assert executable.n_words == 5 and executable.n_tasks >= 1
-    assert {"tasks_total", "tasks_hit", "tasks_recompiled", "codegen_ms", "whole_kernel_reason"} <= set(executable.observations)
+    assert {"tasks_total", "tasks_hit", "tasks_recompiled", "codegen_ms", "whole_kernel_reason"} <= set(
+        executable.observations
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,5 +100,7 @@ def test_many_unused_contexts_leave_nothing(context):
             c.close()
         print("alive")
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], check=False, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0 and done.stdout.endswith("alive\n"), done.stderr

@@ -1,4 +1,5 @@
 """Captured values: what counts as changed, for globals, cells and attributes."""
+
 import enum
 import gc
 import sys

@@ -1,4 +1,5 @@
 """The callable of a kernel: packing of arguments, choice of a specialisation, errors, lifetimes, threads."""
+
 import gc
 import sys
 import threading
@@ -63,7 +64,14 @@ def test_wrong_arguments_reach_python(context):
         raise SyntaxError("as documented")
 
     k = n.KernelObject(Owner(), specialise, 2, ("a", "b"))
-    for args, kwargs in [((), {}), ((1,), {}), ((1, 2, 3), {}), ((1, 2), {"c": 3}), ((1, 2), {"a": 3}), ((1,), {"a": 2})]:
+    for args, kwargs in [
+        ((), {}),
+        ((1,), {}),
+        ((1, 2, 3), {}),
+        ((1, 2), {"c": 3}),
+        ((1, 2), {"a": 3}),
+        ((1,), {"a": 2}),
+    ]:
         with pytest.raises(SyntaxError, match="as documented"):
             k(*args, **kwargs)
         assert seen[-1] == (args, kwargs)
@@ -130,7 +138,13 @@ def test_ndarrays(context):
 
     a, b = make(n.f32, (4, 5)), make(n.f32, (6, 7))
     assert n.array_kind(a)[0] == n.array_kind(b)[0] == a._kind and a.shape == (4, 5)
-    others = [make(n.f64, (4, 5)), make(n.f32, (4,)), make(n.f32, (4, 5), (3,)), make(n.f32, (4, 5), (), True), make(n.f32, (4, 5), (3, 2))]
+    others = [
+        make(n.f64, (4, 5)),
+        make(n.f32, (4,)),
+        make(n.f32, (4, 5), (3,)),
+        make(n.f32, (4, 5), (), True),
+        make(n.f32, (4, 5), (3, 2)),
+    ]
     assert len({n.array_kind(x)[0] for x in [a, *others]}) == 6
     assert n.array_kind(others[2])[1]["element_shape"] == (3,) and n.array_kind(others[4])[1]["element_shape"] == (3, 2)
     k = Made(context, (n.f32, 2))
@@ -149,11 +163,18 @@ def test_vector_arguments(context):
     executable = build(context, *[n.f32] * 6)
 
     def specialise(args, kwargs):
-        return k.add(executable, [("scalars", [n.f32] * 6)], [("arg", 0, part) for part in range(6)], n.Guards(), slots, None)
+        return k.add(
+            executable, [("scalars", [n.f32] * 6)], [("arg", 0, part) for part in range(6)], n.Guards(), slots, None
+        )
 
     k = n.KernelObject(Owner(), specialise, 1, ("m",))
     expected = [f32_bits(x) for x in range(6)]
-    for value in ([0, 1, 2, 3, 4, 5], ((0, 1, 2), (3, 4, 5)), np.arange(6.0).reshape(2, 3), [[0, 1.0], [np.float32(2), 3], [4, 5]]):
+    for value in (
+        [0, 1, 2, 3, 4, 5],
+        ((0, 1, 2), (3, 4, 5)),
+        np.arange(6.0).reshape(2, 3),
+        [[0, 1.0], [np.float32(2), 3], [4, 5]],
+    ):
         assert k(value) == expected
     for value in ([1, 2, 3], "abcdef", 5, [[1, 2], [3, "x"], [5, 6]], [1] * 7):
         with pytest.raises(QuadrantsRuntimeTypeError, match="required type a vector or matrix of 6 numbers"):
@@ -271,7 +292,9 @@ def test_bound_buffers(context):
         b.end()
 
     executable = build(context, (n.i64, 0), body=double, outputs=False)
-    k = n.KernelObject(Owner(), lambda a, kw: k.add(executable, [], [("buffer", buffer)], n.Guards(), None, None), 0, ())
+    k = n.KernelObject(
+        Owner(), lambda a, kw: k.add(executable, [], [("buffer", buffer)], n.Guards(), None, None), 0, ()
+    )
     k()
     out = np.zeros(8, np.int64)
     buffer.copy_out(0, out)
@@ -290,7 +313,12 @@ def test_reports_come_before_the_result(context):
     k = Made(context, n.i32, body=body, on_report=on_report, result=lambda raw: order.append("result"))
     k(1)
     (records, failed, dropped), last = order
-    assert [(site, values) for site, _task, _iteration, values in records] == [(7, [5])] and not failed and dropped == 0 and last == "result"
+    assert (
+        [(site, values) for site, _task, _iteration, values in records] == [(7, [5])]
+        and not failed
+        and dropped == 0
+        and last == "result"
+    )
 
 
 def test_threads(context):

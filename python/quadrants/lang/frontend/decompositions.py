@@ -70,9 +70,7 @@ def make_spd_(w, A, dt=None):
 
 
 def polar_(w, A, dt=None):
-    a, n, dt = _matrix(
-        w, "polar_decompose", A, (2, 3), "Polar decomposition only supports 2×2 and 3×3 matrices.", dt
-    )
+    a, n, dt = _matrix(w, "polar_decompose", A, (2, 3), "Polar decomposition only supports 2×2 and 3×3 matrices.", dt)
     return _cast_all(w, call_with_values(w, _funcs().polar, svd_(w, a, dt)), dt)
 
 

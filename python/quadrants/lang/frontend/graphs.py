@@ -24,7 +24,11 @@ def _is_graph(w) -> bool:
 
 def _target(w, node):
     """What the call of a `with` names."""
-    if len(node.items) != 1 or node.items[0].optional_vars is not None or type(node.items[0].context_expr) is not ast.Call:
+    if (
+        len(node.items) != 1
+        or node.items[0].optional_vars is not None
+        or type(node.items[0].context_expr) is not ast.Call
+    ):
         raise QuadrantsSyntaxError(_ONLY)
     found = ref(w, node.items[0].context_expr.func)
     try:
@@ -46,7 +50,9 @@ def with_(w, node):
     if target is graph.parallel_context:
         _parallel_context(w, node)
     elif target is graph.parallel:
-        raise QuadrantsSyntaxError("qd.graph.parallel() can only be used directly inside a qd.graph.parallel_context() region")
+        raise QuadrantsSyntaxError(
+            "qd.graph.parallel() can only be used directly inside a qd.graph.parallel_context() region"
+        )
     elif target is graph_names.stream_parallel:
         _stream_parallel(w, node)
     elif getattr(target, "_quadrants_later", None) == "checkpoint":

@@ -60,7 +60,8 @@ class Walker:
         self.words, self.sites, self.locked = [], [], []
         self.bound = {}  # parameter by id of the buffer; `words` keeps the buffers alive
         self.accs, self.keep = {}, []
-        self.team, self.shared_bytes = None, 0  # block size asked for by the parallel loop being walked, 0: none; see threads
+        self.team = None  # block size asked for by the parallel loop being walked, 0: none; see threads
+        self.shared_bytes = 0
         self.shared = frozenset()  # ids of kernel-scope vectors, while a parallel loop is walked
         # Names that need a variable, by Source: of this kernel for these arguments alone, so that what is made of a function
         # doesn't depend on who else used it before.
