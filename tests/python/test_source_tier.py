@@ -441,6 +441,8 @@ def test_an_upgrade_of_the_front_end_misses(run_script, tmp_path):
     copy = tmp_path / "new" / "quadrants"
     shutil.copytree(here, copy, symlinks=False, ignore=shutil.ignore_patterns("__pycache__", "plugins"))
     os.symlink(os.path.realpath(os.path.join(here, "plugins")), copy / "plugins")
+    shutil.move(copy / "lang", tmp_path / "lang")  # in a build tree the folders are links
+    os.symlink(tmp_path / "lang", copy / "lang")
     env = {"PYTHONPATH": str(tmp_path / "new")}
     assert run_script(text, env=env).stdout.splitlines()[-1].split() == ["3", "False", "False"]
     assert run_script(text, env=env).stdout.splitlines()[-1].split() == ["3", "True", "True"]

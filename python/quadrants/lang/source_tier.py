@@ -37,7 +37,7 @@ def front_end_digest() -> str:
     if not _front_end:
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         parts = []
-        for folder, folders, files in os.walk(root):
+        for folder, folders, files in os.walk(root, followlinks=True):  # of a build tree, whose folders are links
             folders[:] = sorted(name for name in folders if name not in ("__pycache__", "plugins"))
             for name in sorted(files):
                 if name.endswith((".py", ".pyc")):  # a package may be installed without its sources

@@ -5,6 +5,7 @@ here.
 
 import ast
 
+from quadrants import _native
 from quadrants._native import Value
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import errors
@@ -76,17 +77,43 @@ class Grouped:
 
 
 def bound(w, v, what):
-    """A loop bound: an int, or an integer Value; u32 grows to i64, so that nothing is cut."""
+    """A loop bound: an int, or an integer Value."""
     if type(v) is Value:
         if not v.dtype.is_integral:
             raise QuadrantsTypeError(f"`{what}` takes integers, found '{v.dtype}'. Consider qd.cast(x, int).")
-        if not v.dtype.is_signed and v.dtype.size == 4:
-            return w.b.cast(v, w.i64)
         return v
     if type(v) is int or type(v) is bool:
         v = int(v)
         return v if w.ip_min <= v <= w.ip_max else w.b.const(v, w.i64)
     raise QuadrantsTypeError(f"`{what}` takes integers, found '{describe(w, v)}'. Consider qd.cast(x, int).")
+
+
+_FAR = 2**62  # iterations that nobody waits for
+
+
+def _axis(w, lo, hi):
+    """Bounds of an axis as the signed integers that loops have, and what makes their index the one of the program (None:
+    nothing). u32 grows to i64; unsigned 64-bit bounds give an unsigned index."""
+    given = [v.dtype if type(v) is Value else None for v in (lo, hi)]
+    if w.u64 not in given:
+        return *(w.b.cast(v, w.i64) if t is _native.u32 else v for v, t in zip((lo, hi), given)), None
+    known = w.known(lo)
+    if any(t is not None and t.is_signed for t in given) or (known is not None and known < 0):
+        return _signed(w, lo), _signed(w, hi), None
+    if known is not None and known < _FAR:
+        return w.b.const(known, w.i64), _signed(w, hi), lambda i: w.b.cast(i, w.u64)
+    lo, hi, zero = w.b.cast(lo, w.u64), w.b.cast(hi, w.u64), w.b.const(0, w.i64)
+    count = w.b.select(w.b.lt(lo, hi), _signed(w, w.b.sub(hi, lo)), zero)
+    return zero, count, lambda i: w.b.add(w.b.cast(i, w.u64), lo)
+
+
+def _signed(w, v):
+    """A bound as i64; one beyond its range is its end, which no loop gets to."""
+    v = w.b.cast(v, w.i64) if type(v) is not Value or v.dtype is not w.u64 else v
+    if v.dtype is not w.u64:
+        return v
+    cut = w.b.cast(v, w.i64)
+    return w.b.select(w.b.lt(cut, 0), w.b.const(2**63 - 1, w.i64), cut)
 
 
 def for_(w, node):
@@ -221,7 +248,10 @@ def _bind_group(w, node, index):
 def _run(w, node, box, config, bind):
     """Opens the loop over a box, binds the index, walks the body."""
     serialize = config is not None and (config.get("serialize") or config.get("parallelize") == 1)
-    lo, hi = box.lo, box.hi
+    axes = [_axis(w, *pair) for pair in zip(box.lo, box.hi)]
+    lo, hi = [axis[0] for axis in axes], [axis[1] for axis in axes]
+    if any(axis[2] for axis in axes):
+        bind = _as_written(axes, bind)
     order = list(box.order) if box.order else list(range(len(lo)))
     if serialize and box.what == "struct-for":
         order = list(range(len(lo)))  # as the program reads
@@ -229,6 +259,11 @@ def _run(w, node, box, config, bind):
         _parallel(w, node, lo, hi, order, config, bind)
     else:
         _serial(w, node, lo, hi, order, bind)
+
+
+def _as_written(axes, bind):
+    """`bind` for an index of the loop instead of one of the program."""
+    return lambda index: bind([i if f is None else f(i) for i, (_, _, f) in zip(index, axes)])
 
 
 def _parallel(w, node, lo, hi, order, config, bind):
