@@ -52,6 +52,7 @@ _NAMES = {
 _HIDDEN = {
     "lang.misc": "checked null reference",
     "cache_report": "cache_report",
+    "simt": "outer",
     "lang.tensor": "_MatrixTensor _Tensor _VectorTensor _wrap",
     "": "_funcs _kernels _lib _logging _snode _tensor _tensor_wrapper",
 }

@@ -2,13 +2,11 @@
 the arch, in kernels (where it comes as a QuadrantsCompilationError with the line) and outside. What they mean in kernels
 stands in `lang/frontend/threads.py` and `thread_blocks.py`."""
 
-import sys as _sys
 from collections.abc import Callable as _Callable
 from types import SimpleNamespace as _Namespace
 from typing import Any as _Any
 
 from quadrants.lang.exception import QuadrantsSyntaxError as _SyntaxError
-from quadrants.lang.later import fill_module as _fill_module
 
 _SIZES = {"group_size": 32, "log2_group_size": 5}
 _BLOCK = """sync sync_all_nonzero sync_any_nonzero sync_count_nonzero mem_fence mem_sync thread_idx global_thread_idx
@@ -61,10 +59,69 @@ block = _group("block", _BLOCK)
 subgroup = _group("subgroup", _SUBGROUP)
 warp = _group("warp", _WARP)
 grid = _group("grid", "mem_fence memfence")
-_fill_module(_sys.modules[__name__], "class Tile16x16(): SIZE eye zeros\nclass Tile32x32(): SIZE eye zeros")
+
+
+KINDS: list[_Callable[..., _Any]] = []  # filled by lang/frontend/tiles.py
+
+
+class TileKind:
+    """A square matrix in the registers of a subgroup: lane k has row k. Made inside kernels; see docs/language/simt.md."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    @property
+    def SIZE(self) -> int:  # noqa: N802 - the documented name
+        """Rows and columns."""
+        return self._size
+
+    def __str__(self) -> str:
+        return f"Tile{self.SIZE}x{self.SIZE}"
+
+    __repr__ = __str__
+
+    def refusal(self) -> Exception | None:
+        """Why there are no tiles on this arch, or nothing."""
+        if refusal("") is None:
+            return None
+        from quadrants.lang.impl import get_runtime
+
+        arch = get_runtime().arch
+        return _SyntaxError(f"{self} requires a GPU backend (cuda, amdgpu, vulkan, metal), the current arch is {arch}")
+
+    def _outside(self, name: str) -> Exception:
+        return self.refusal() or _SyntaxError(f"qd.simt.{self}.{name} can be called inside kernels only")
+
+    def zeros(self, *, dtype: _Any = None) -> _Any:
+        """A tile of zeros, of default_fp unless a type is given. QuadrantsSyntaxError on a CPU and outside kernels."""
+        raise self._outside("zeros")
+
+    def eye(self, *, dtype: _Any = None) -> _Any:
+        """The identity, of default_fp unless a type is given. QuadrantsSyntaxError on a CPU and outside kernels."""
+        raise self._outside("eye")
+
+    def kernel_form(self) -> list[_Any]:
+        """What the source tier knows it by."""
+        return ["tile", self._size]
+
+    def kernel_attribute(self, w: _Any, attr: str) -> _Any:
+        """What `qd.simt.Tile16x16.<attr>` is inside kernels."""
+        return KINDS[0](self, w, attr)
+
+    def __dir__(self) -> list[str]:
+        return "SIZE eye zeros".split()
+
+
+Tile16x16, Tile32x32 = TileKind(16), TileKind(32)
+
+
+def outer(a: _Any, b: _Any) -> _Any:
+    """`t -= qd.outer(a, b)` of a tile t and columns a, b. QuadrantsSyntaxError outside kernels."""
+    raise _SyntaxError("qd.outer can be called inside kernels only: t -= qd.outer(a, b), with a tile t")
 
 
 import quadrants.lang.frontend.thread_blocks as _blocks  # noqa: E402,F401 - gives the names their meaning in kernels
+import quadrants.lang.frontend.tiles as _tiles  # noqa: E402,F401
 
 
 def __dir__() -> list[str]:

@@ -320,6 +320,8 @@ def _maker_for(kind):
         return _module
     if kind.__bases__ == (tuple,) and type(getattr(kind, "_fields", None)) is tuple and _field_order(kind):
         return _named_tuple
+    if where == "quadrants" and hasattr(kind, "kernel_form"):
+        return lambda forms, x: x.kernel_form()
     if where in ("quadrants", "builtins", "numpy"):
         return _none
     if (kind.__module__, kind.__name__) == ("argparse", "Namespace"):

@@ -11,7 +11,7 @@ from quadrants._native import Value, Var
 from quadrants.lang import swizzle, traced
 from quadrants.lang.elementwise import binary, unary
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.frontend import access, conditions, matrices, reports, structs, views
+from quadrants.lang.frontend import access, conditions, hooks, matrices, reports, structs, views
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import EXPR, REF, ev, ref
 from quadrants.lang.scalars import PYTHON, SYMBOLS, number2, scalar2
@@ -385,6 +385,8 @@ def subscript(w, node):
     x = ref(w, node.value)
     if type(x) is Acc:
         sl = node.slice
+        if hooks.has_slices(node):
+            return hooks.part_of(w, x, node)
         index = ev(w, sl)
         if type(index) is not tuple:
             index = (index,)
@@ -401,6 +403,8 @@ def subscript(w, node):
 def subscript_ref(w, node):
     x = ref(w, node.value)
     if type(x) is Acc:
+        if hooks.has_slices(node):
+            return hooks.part_of(w, x, node)
         index = ev(w, node.slice)
         return access.at(w, x, index if type(index) is tuple else (index,), node)
     return subscript_of(w, x, node)
@@ -426,7 +430,8 @@ def subscript_of(w, x, node):
             if table is not None:
                 return matrices.subscript_at(w, table, index, node)
         return w.wrap(_python_item(w, x, index))
-    return w.wrap(traced.call(w, node, operator.getitem, (x, ev(w, node.slice)), {}))
+    part = hooks.subscript(w, x, node)
+    return w.wrap(traced.call(w, node, operator.getitem, (x, ev(w, node.slice)), {})) if part is None else part
 
 
 def _as_table(w, x):

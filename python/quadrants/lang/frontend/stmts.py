@@ -10,7 +10,7 @@ from quadrants.lang.exception import (
     QuadrantsSyntaxError,
     QuadrantsTypeError,
 )
-from quadrants.lang.frontend import access, errors, matrices, precision, reports, structs
+from quadrants.lang.frontend import access, errors, hooks, matrices, precision, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.table import STMT, NeedVariable, ev, ref, run
@@ -100,6 +100,8 @@ def assign_to(w, node, v):
     elif kind is ast.Subscript or kind is ast.Attribute:
         place = ref(w, node)
         if type(place) not in PLACES:
+            if hooks.assign(w, place, v):
+                return
             raise _not_assignable(w, node, place)
         precision.assigned(w, node, place, v)
         store(w, place, v)
@@ -152,7 +154,7 @@ def assign_name(w, name, v):
         w.declare(name, _new_binding(w, name, v))
     elif (type(current) is Var or type(current) in PLACES) and name not in w.readonly:
         store(w, current, v)
-    else:
+    elif not hooks.assign(w, current, v):
         _rebind(w, name, current, v)
 
 
@@ -169,7 +171,7 @@ def _new_binding(w, name, v):
         return variable(w, v)
     if kind is list and w.source.stores.get(name, 1) > 1:
         return [_new_binding(w, name, e) for e in v]  # its elements are assigned
-    return v
+    return hooks.bind(w, v)
 
 
 def _rebind(w, name, current, v):
@@ -257,6 +259,8 @@ def aug_assign(w, node):
         w.b.set(place, w.bin[op](w.get(place), v))
         return
     if kind not in PLACES:
+        if hooks.update(w, place, op, node.value):
+            return
         raise _aug_error(w, node, target, place)
     v = ev(w, node.value)
     precision.assigned(w, node, place, v, _AUGMENTED.get(op, "Assign"))
