@@ -5,18 +5,19 @@
 #   tests/device/run_cuda.sh run FOLDER PART...                  there, from the root of the repository
 #
 # PYTHON_BUILD: a build whose native module is for that machine's Python, if BUILD's is for another version.
-# Parts, each ends inside ten minutes: ir conformance python cases memcheck racecheck bench. Totals come last; the exit code is 1 when a
-# part failed. memcheck and racecheck want that machine's compute-sanitizer, `cases` wants QD_CASES=FOLDER; `python` takes QD_TEST_FILES='GLOB' for some of the files.
+# Parts, each ends inside ten minutes: ir conformance python cases programs memcheck racecheck bench. Totals come last; the exit code is 1 when a
+# part failed. memcheck and racecheck want that machine's compute-sanitizer, `cases` wants QD_CASES=FOLDER; `python` takes QD_TEST_FILES='GLOB' for some of the files,
+# `programs` (random ones, also on that machine's CPU) QD_PROGRAMS='OPTIONS' for other options of the campaign.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
 [ $# -ge 2 ] || usage
 
 pack() {
   local to=$1 build=$2 python=${3:-$2}
   rm -rf "$to" && mkdir -p "$to/quadrants/plugins" || exit 1
   cp "$build"/tests/ir/ir_files "$build"/tests/conformance/qd_conformance "$to/" &&
-    cp "$build"/plugins/libqd_{cuda,cuda_codegen,cpu,reference}.so "$to/quadrants/plugins/" &&
+    cp "$build"/plugins/libqd_{cuda,cuda_codegen,cpu,cpu_codegen,reference}.so "$to/quadrants/plugins/" &&
     cp -rL "$root"/python/quadrants/. "$to/quadrants/" &&
     cp "$python"/python/quadrants/_native*.so "$to/quadrants/" || exit 1
   for more in qd_probe libqd_null.so; do  # what some tests want besides
@@ -69,6 +70,7 @@ sanitize() {  # sanitize TOOL LOG
 run() {
   local at plugins log
   at=$(cd "$1" && pwd) && plugins=$at/quadrants/plugins && log=${OUT:-$(mktemp -d)}
+  mkdir -p "$log"
   shift
   export PYTHONPATH=$at PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$at/lib:${LD_LIBRARY_PATH:-}
   for what in "$@"; do
@@ -87,6 +89,9 @@ run() {
       cases)
         part cases env QD_TEST_ARCH=cuda bash -c 'set -o pipefail; python3 -m pytest "$1" -q -p no:cacheprovider --timeout 120 --tb=short 2>&1 | tee "$0" | tail -n 40' \
           "$log/cases.txt" "${QD_CASES:?the folder of the cases}" ;;
+      programs)
+        part programs bash -c 'set -o pipefail; cd "$1/tests/python" && PYTHONPATH=$PYTHONPATH:. python3 -m programs --archs reference,cpu,cuda \
+          --programs 1000000 --seed 0 --jobs "$(nproc)" --seconds 420 --out "$0.jsonl" ${QD_PROGRAMS:-} 2>&1 | tee "$0.txt"' "$log/programs" "$root" ;;
       memcheck | racecheck) part "$what" sanitize "$what" "$log/$what.txt" ;;
       bench)
         part "compile time" bash -c 'set -o pipefail; python3 "$1"/benchmarks/compile_time.py --arch cuda --tasks 242 --statements 10 --rounds 1 2>&1 | tee "$0"' "$log/compile_time.txt" "$root"

@@ -3,9 +3,13 @@
 A campaign of more: `python -m programs --help` in this folder. What one finds becomes a row of FOUND.
 """
 
+import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from program_text import child_environment
@@ -146,26 +150,51 @@ def test_shrinking():
     assert "qd.floor" in small and len(small) < len(text) / 2
 
 
-def test_a_campaign(tmp_path):
-    """The command: workers, totals, exit code."""
+def campaign(*options):
     here = os.path.dirname(__file__)
     environment = child_environment()
     environment["PYTHONPATH"] += os.pathsep + here
-    command = [
-        sys.executable,
-        "-m",
-        "programs",
-        "--programs",
-        "40",
-        "--broken",
-        "10",
-        "--batch",
-        "10",
-        "--jobs",
-        "2",
-        "--archs",
-        "reference",
-    ]
-    done = subprocess.run(command, env=environment, cwd=here, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("40 programs and 10 broken ones"), done.stdout
+    command = [sys.executable, "-m", "programs", "--archs", "reference", *options]
+    return subprocess.Popen(
+        command, env=environment, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def test_a_campaign():
+    """The command: workers, totals, exit code."""
+    process = campaign("--programs", "40", "--broken", "10", "--batch", "10", "--jobs", "2")
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert said.startswith("40 programs and 10 broken ones"), said
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children in /proc")
+def test_a_campaign_that_is_stopped(tmp_path):
+    """A worker that dies is a finding, another goes on behind it, and a campaign that is ended leaves its totals."""
+    out = tmp_path / "out"
+    process = campaign("--programs", "1000000", "--batch", "5", "--out", str(out))
+
+    def totals():
+        assert process.poll() is None, process.stdout.read()
+        return (
+            json.loads(out.read_text().splitlines()[0])["totals"] if out.exists() else {"programs": 0, "findings": {}}
+        )
+
+    def wait_for(what):
+        end = time.monotonic() + 60
+        while not what(totals()):
+            assert time.monotonic() < end, totals()
+            time.sleep(0.1)
+
+    wait_for(lambda t: t["programs"])
+    (worker,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(worker), signal.SIGKILL)
+    wait_for(lambda t: t["findings"])
+    before = totals()["programs"]
+    wait_for(lambda t: t["programs"] > before)
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=60)
+    first, finding = map(json.loads, out.read_text().splitlines())
+    assert process.returncode == 1 and "stopped by SIGTERM" in said, said
+    assert first["totals"]["stopped_by"] == "SIGTERM" and first["totals"]["findings"] == {"crash": 1}
+    assert finding["kind"] == "crash" and "exit -9" in finding["detail"]

@@ -16,6 +16,7 @@ from programs.model import Array, Model
 from programs.scalars import TYPES, U1, Invalid, Scalar, bounds, same
 from programs.whole import program
 
+LOST = "can't use the device any more"  # words of the runtime
 SIZES = {1: (N,), 2: (3, 4)}
 REAL = [
     0.0,
@@ -168,10 +169,10 @@ class Runtime:
 
 
 def settings(archs, r, levels=3):
-    """Named settings of one batch: every level of `cpu`, or some by chance, and the rest of the options by chance."""
+    """Settings of one batch: so many levels of `cpu`, for others one by chance, and the rest of the options by chance."""
     out = []
     for arch in archs:
-        for level in r.sample((0, 1, 2), levels) if arch == "cpu" else (1,):
+        for level in r.sample((0, 1, 2), levels if arch == "cpu" else 1):
             options = {"opt_level": level, "debug": r.random() < 0.3}
             if arch != "reference" and r.random() < 0.5:
                 options |= {"offline_cache": True, "per_offload_cache": r.random() < 0.7}
@@ -228,6 +229,8 @@ def batch(seeds, archs, report, progress=lambda seed: None, seen=None, levels=3)
             if wrong is not None:
                 failed.add(seed)
                 report(Finding(seed, wrong[0], f"{arch} {options}", wrong[1], text))
+                if LOST in wrong[1]:  # nothing more can be said of this process
+                    raise RuntimeError(LOST)
         runtime.close()
     for *_, (_, file) in made:
         linecache.cache.pop(file, None)
