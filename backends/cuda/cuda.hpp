@@ -127,11 +127,12 @@ class Stream : public plugin::Object {
 
 class Event : public plugin::Object {
  public:
-  explicit Event(Device &);
+  Event(Device &, bool keeps_time);
   ~Event();
   void record(const Stream &);
   void wait(const Stream &);
   void sync();
+  uint64_t since(const Event &) const;  // nanoseconds; both keep time and were reached
   CUevent raw() const { return event_; }
 
  private:

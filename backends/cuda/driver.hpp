@@ -34,7 +34,8 @@ inline constexpr int limit_stack_size = 0;
 inline constexpr int attribute_max_block = 1, attribute_sm_count = 16, attribute_cc_major = 75, attribute_cc_minor = 76,
                      attribute_memory_pools = 115;
 inline constexpr int jit_error_log = 5, jit_error_log_bytes = 6, jit_input_ptx = 1, pool_release_threshold = 4;
-inline constexpr unsigned stream_default = 0, stream_non_blocking = 1, event_disable_timing = 2;
+inline constexpr unsigned stream_default = 0, stream_non_blocking = 1, event_default = 0,
+                          event_disable_timing = 2;
 inline constexpr int oldest_driver = 11040;  // CUDA 11.4, driver 470
 
 struct Driver {

@@ -1,4 +1,6 @@
 // stream.cpp: streams, events, and order with streams of other libraries (extension "qd.streams").
+#include <algorithm>
+
 #include "backends/cuda/cuda.hpp"
 #include "qd/ext_streams.h"
 
@@ -63,9 +65,9 @@ void Stream::before_native(uint64_t native) {
   QDX_CUDA(d, cuStreamWaitEvent, reinterpret_cast<CUstream>(uintptr_t(native)), order_, 0);
 }
 
-Event::Event(Device &device) : device_(device) {
+Event::Event(Device &device, bool keeps_time) : device_(device) {
   const Current current(device.driver(), device.primary().context);
-  QDX_CUDA(device.driver(), cuEventCreate, &event_, event_disable_timing);
+  QDX_CUDA(device.driver(), cuEventCreate, &event_, keeps_time ? event_default : event_disable_timing);
 }
 
 Event::~Event() {
@@ -91,6 +93,13 @@ void Event::sync() {
   QDX_CUDA(device_.driver(), cuEventSynchronize, event_);
 }
 
+uint64_t Event::since(const Event &earlier) const {
+  const Current current(device_.driver(), device_.primary().context);
+  float ms = 0;
+  QDX_CUDA(device_.driver(), cuEventElapsedTime, &ms, earlier.event_, event_);
+  return uint64_t(std::max(ms, 0.0f) * 1e6);
+}
+
 namespace {
 
 template <class T>
@@ -98,10 +107,18 @@ uint64_t number(T *handle) {
   return uint64_t(reinterpret_cast<uintptr_t>(handle));
 }
 
+template <bool keeps_time>
 QdbStatus QDB_CALL event_create(QdbDevice *h, QdbEvent **out, QdbErr *slot) {
   return plugin::on<Device>(h, slot, [&](Device &self, plugin::Shared &shared, const Call &) {
     plugin::require(out, "event");
-    plugin::give(shared, std::make_unique<Event>(self), out);
+    plugin::give(shared, std::make_unique<Event>(self, keeps_time), out);
+  });
+}
+QdbStatus QDB_CALL timer_elapsed(QdbEvent *from, QdbEvent *to, uint64_t *ns, QdbErr *slot) {
+  return plugin::on<Event>(to, slot, [&](Event &self, plugin::Shared &, const Call &) {
+    plugin::require(from, "earlier event");
+    plugin::require(ns, "nanoseconds");
+    *ns = self.since(*plugin::object<Event>(from));
   });
 }
 QdbStatus QDB_CALL event_record(QdbEvent *h, QdbStream *s, QdbErr *slot) {
@@ -130,13 +147,15 @@ constexpr QdExtStreams streams = {sizeof(QdExtStreams),
                                   0,
                                   [](QdbStream *h) { return h ? number(plugin::object<Stream>(h)->raw()) : 0; },
                                   [](QdbEvent *h) { return h ? number(plugin::object<Event>(h)->raw()) : 0; },
-                                  event_create,
+                                  event_create<false>,
                                   [](QdbEvent *h) { plugin::drop<Event>(h); },
                                   event_record,
                                   event_wait,
                                   event_sync,
                                   after_native,
-                                  before_native};
+                                  before_native,
+                                  event_create<true>,
+                                  timer_elapsed};
 
 }  // namespace
 

@@ -38,6 +38,7 @@ struct ContextConfig {
   uint32_t random_seed = 0;
   bool print_ir = false, dump_ir = false, load_ir = false, load_ptx = false, keep_asm = false;
   std::string dump_path = "/tmp/ir/";
+  bool kernel_profiler = false;
 };
 
 // Where a plugin was looked for and what came of it: `python -m quadrants backends`, and the text of a refusal.
@@ -56,6 +57,21 @@ struct Observations {  // of one compile of one kernel; -1: did not happen (spec
   double passes_ms = 0, codegen_ms = 0, finish_ms = 0, load_ms = 0;
   uint64_t artifact_bytes = 0;
   int memory_hits = 0, disk_hits = 0;
+};
+
+// Times of launches since the context was opened or clear_profile(), for ContextConfig::kernel_profiler.
+struct Profile {
+  struct Row {  // milliseconds; a count of 0: no launch came to its end
+    std::string name;
+    uint64_t count = 0;
+    double total = 0, min = 0, max = 0;
+  };
+  struct Record {
+    uint32_t task;  // its row
+    double start, ms;
+  };
+  std::vector<Row> tasks, kernels;  // in the order in which they were first launched
+  std::vector<Record> trace;        // the last ones, in the order in which they ended on their queue
 };
 
 struct Report {  // a record of the report buffer, site number mapped back to the kernel's
@@ -149,6 +165,9 @@ class Context {
   virtual void quiesce(uint32_t why) = 0;  // 1 forked child, 2 interpreter exit
   // How often the plugin was asked to work (its extension "qd.test.counts"), by name; empty where it doesn't count.
   virtual std::map<std::string, uint64_t> counts() const = 0;
+  // Waits for what was launched. Empty without ContextConfig::kernel_profiler.
+  virtual Profile profile() = 0;
+  virtual void clear_profile() = 0;
 };
 
 // Asked now and then during long launches, on the launching thread; true ends the launch: Error{interrupted}. Set once,

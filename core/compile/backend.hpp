@@ -47,6 +47,15 @@ class Module {  // unloaded by its destructor
   virtual QdbEntry *entry(std::string_view symbol) = 0;  // lives as long as the module
 };
 
+struct LaunchNames {   // what a launch is called, for people
+  const char *kernel;  // until the process ends: errors that show up later name it
+  struct Task {
+    std::string name;
+    bool parallel;
+  };
+  std::vector<Task> tasks;  // by position in the launch
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -57,10 +66,8 @@ class Backend {
   virtual std::shared_ptr<Buffer> alloc(uint64_t bytes) = 0;            // zeroed
   // Which queue launch() of the calling thread goes to: launches on different ones may run side by side.
   virtual uint64_t queue() const { return 0; }
-  // Says which kernel the next launch() is of: errors that show up later name it. `name` lives until the process ends.
-  virtual void note(const char *name) { (void)name; }
   // One call of the plugin on the stream of the calling thread. Throws "the runtime was reset" after close.
-  virtual void launch(const QdbLaunch *launches, uint32_t n) = 0;
+  virtual void launch(const LaunchNames &, const QdbLaunch *launches, uint32_t n) = 0;
 };
 
 }  // namespace qd::compile

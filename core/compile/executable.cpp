@@ -64,7 +64,7 @@ class Loaded final : public Executable {
   [[noreturn]] void fail(const Error &) const;
 
   split::Plan plan_;
-  const char *name_;  // the kernel's, for good
+  LaunchNames names_;
   std::shared_ptr<Backend> backend_;
   std::unique_ptr<Module> module_;  // after backend_: it goes first
   std::shared_ptr<Arenas> arenas_;
@@ -83,7 +83,7 @@ class Loaded final : public Executable {
 Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend,
                std::shared_ptr<Arenas> arenas, Observations seen)
     : plan_(std::move(plan)),
-      name_(kept_name(plan_.name)),
+      names_{kept_name(plan_.name), {}},
       backend_(std::move(backend)),
       module_(std::move(module)),
       arenas_(std::move(arenas)),
@@ -105,6 +105,7 @@ Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr
       one_word_.push_back({ordinal, t.extent.word, 64 - 8 * uint32_t(ir::info(t.extent.type).bytes)});
     if (t.extent.kind == split::ExtentKind::program) computed_.push_back({ordinal});
     template_.launches.push_back(l);
+    names_.tasks.push_back({t.name, t.parallel});
     first_word_.push_back(word);
     if (t.random) random_.push_back(word + QD_ARG_RANDOM);
     for (const auto &m : t.words)
@@ -156,9 +157,8 @@ void Loaded::launch(uint64_t *words) {
     l.flags = n < 0 ? l.flags | QDB_LAUNCH_RANGE_UNKNOWN : l.flags & ~QDB_LAUNCH_RANGE_UNKNOWN;
   }
   if (!block->launches.empty()) {
-    backend_->note(name_);
     try {
-      backend_->launch(block->launches.data(), uint32_t(block->launches.size()));
+      backend_->launch(names_, block->launches.data(), uint32_t(block->launches.size()));
     } catch (const Error &e) { fail(e); }
   }
   block.reset(spare_.exchange(block.release(), std::memory_order_acq_rel));  // another thread's comes back, to be freed

@@ -222,6 +222,11 @@ void Builder::set_block_size(uint32_t n) {
   s_->unit.funcs[0].code[s_->parallel].arg[1] = n;
 }
 
+void Builder::name_loop(std::string name) {
+  QD_ASSERT(s_->parallel != no_val);
+  s_->unit.debug.loops[s_->parallel] = std::move(name);
+}
+
 uint32_t Builder::depth() const { return uint32_t(s_->grow().scopes.size()); }
 uint32_t Builder::rewrites() const { return s_->rewrites; }
 const Unit &Builder::unit() const { return s_->unit; }

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -100,6 +101,7 @@ struct Func {
 struct Debug {
   std::string name;
   std::vector<std::string> params;
+  std::map<uint32_t, std::string> loops;  // by record of a `parallel` of the entry
 };
 
 struct Unit {

@@ -158,6 +158,27 @@ std::unique_ptr<Event> Event::create(std::shared_ptr<Device> device) {
   return event;
 }
 
+bool Event::can_time(const Instance &i) {
+  const QdExtStreams *x = i.streams();
+  return x && QDB_HAS(x, QdExtStreams, timer_elapsed) && x->timer_create && x->timer_elapsed;
+}
+
+std::unique_ptr<Event> Event::create_timer(std::shared_ptr<Device> device) {
+  std::unique_ptr<Event> event(new Event(std::move(device)));
+  Call c(*event->device_);
+  c.check(event->device_->instance()->streams()->timer_create(event->device_->raw(), &event->handle_, &c.err),
+          "timer_create");
+  if (!event->handle_) no_handle(c.library, "timer_create");
+  return event;
+}
+
+uint64_t Event::ns_since(const Event &earlier) const {
+  Call c(*device_);
+  uint64_t ns = 0;
+  c.check(device_->instance()->streams()->timer_elapsed(earlier.handle_, handle_, &ns, &c.err), "timer_elapsed");
+  return ns;
+}
+
 Event::~Event() {
   const Instance &i = *device_->instance();
   if (handle_) destroy(i, [&](const QdbBackend &) { i.streams()->event_destroy(handle_); });

@@ -167,8 +167,11 @@ class Stream {
 class Event {  // only where the instance has streams()
  public:
   static std::unique_ptr<Event> create(std::shared_ptr<Device>);
+  static bool can_time(const Instance &);
+  static std::unique_ptr<Event> create_timer(std::shared_ptr<Device>);  // only where can_time()
   ~Event();
   uint64_t native() const;
+  uint64_t ns_since(const Event &) const;  // both timers, waited for
   void record(Stream &);
   void wait(Stream &);
   void sync();

@@ -80,9 +80,11 @@ class OpenContext final : public Context {
     device_name_ = info.name;
     auto pool = instance->services().pool;
     session_ = std::make_shared<Session>(plugin::Device::open(instance, 0), info);
+    if (config.kernel_profiler) profiler_ = std::make_shared<Profiler>(session_);
     offline_cache_ = config.offline_cache;
     store_ = open_store(config);
-    compiler_ = std::make_unique<compile::Compiler>(make_backend(session_), store_, pool, compiler_config(config));
+    compiler_ = std::make_unique<compile::Compiler>(make_backend(session_, profiler_), store_, pool,
+                                                   compiler_config(config));
   }
   ~OpenContext() override { close(); }
 
@@ -156,6 +158,15 @@ class OpenContext final : public Context {
             {"live_objects", qd_count(&c->live_objects)}};
   }
 
+  Profile profile() override {
+    auto use = session_->use();
+    return profiler_ ? profiler_->read() : Profile{};
+  }
+  void clear_profile() override {
+    auto use = session_->use();
+    if (profiler_) profiler_->clear();
+  }
+
  private:
   cache::Key key_of(std::string_view tier, std::string_view digest) const {
     cache::Key key{std::string(tier), arch_, {}};
@@ -169,6 +180,7 @@ class OpenContext final : public Context {
   bool host_shared_ = false, offline_cache_ = true;
   std::shared_ptr<cache::Store> store_;
   std::shared_ptr<Session> session_;
+  std::shared_ptr<Profiler> profiler_;  // null: nothing is timed
   std::unique_ptr<compile::Compiler> compiler_;
 };
 

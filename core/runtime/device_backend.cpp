@@ -23,7 +23,7 @@ class LoadedModule final : public compile::Module, public Resource {
   std::unique_ptr<plugin::Module> module_;
 };
 
-class SessionBackend final : public compile::Backend {
+class SessionBackend : public compile::Backend {
  public:
   explicit SessionBackend(std::shared_ptr<Session> session) : session_(std::move(session)) {
     const plugin::Instance &i = session_->instance();
@@ -68,21 +68,38 @@ class SessionBackend final : public compile::Backend {
 
   uint64_t queue() const override { return session_->queue_number(); }
 
-  void note(const char *name) override { session_->note(name); }
-
-  void launch(const QdbLaunch *launches, uint32_t n) override {
+  void launch(const compile::LaunchNames &names, const QdbLaunch *launches, uint32_t n) override {
     auto use = session_->use();
+    session_->note(names.kernel);
     session_->on_stream([&](plugin::Stream &s) { s.launch({launches, n}); });
   }
 
- private:
+ protected:
   std::shared_ptr<Session> session_;
+
+ private:
   compile::BackendInfo info_;
+};
+
+class ProfiledBackend final : public SessionBackend {
+ public:
+  ProfiledBackend(std::shared_ptr<Session> session, std::shared_ptr<Profiler> profiler)
+      : SessionBackend(std::move(session)), profiler_(std::move(profiler)) {}
+
+  void launch(const compile::LaunchNames &names, const QdbLaunch *launches, uint32_t n) override {
+    auto use = session_->use();
+    session_->note(names.kernel);
+    session_->on_stream([&](plugin::Stream &s) { profiler_->launch(s, names, {launches, n}); });
+  }
+
+ private:
+  std::shared_ptr<Profiler> profiler_;
 };
 
 }  // namespace
 
-std::shared_ptr<compile::Backend> make_backend(std::shared_ptr<Session> session) {
+std::shared_ptr<compile::Backend> make_backend(std::shared_ptr<Session> session, std::shared_ptr<Profiler> profiler) {
+  if (profiler) return std::make_shared<ProfiledBackend>(std::move(session), std::move(profiler));
   return std::make_shared<SessionBackend>(std::move(session));
 }
 

@@ -16,6 +16,12 @@ Val copy_record(ir::Builder &b, const Inst &in, const Renaming &to) {
   return b.emit(in.op, in.type, arg);
 }
 
+Val copy_entry_record(ir::Builder &b, const ir::Unit &from, Val id, const Renaming &to) {
+  const Val copy = copy_record(b, from.code()[id], to);
+  if (const auto named = from.debug.loops.find(id); named != from.debug.loops.end()) b.name_loop(named->second);
+  return copy;
+}
+
 FunctionCopier::FunctionCopier(ir::Builder &b, const ir::Unit &from, std::function<uint32_t(uint32_t)> param)
     : b_(b), from_(from), param_(std::move(param)), number_(from.funcs.size(), no_val) {}
 

@@ -14,6 +14,8 @@ struct Renaming {
   std::function<uint32_t(uint32_t)> function;
 };
 Val copy_record(ir::Builder &, const Inst &, const Renaming &);
+// A record of the entry: a loop keeps its name.
+Val copy_entry_record(ir::Builder &, const ir::Unit &from, Val id, const Renaming &);
 
 // Copies functions as they are called for: `number(f)` gives the function's number in the new unit and copies it, and
 // all that it calls, when it is first asked for. Parameters of the old unit are mapped by `param`.

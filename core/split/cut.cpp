@@ -136,7 +136,7 @@ Piece Cutter::make(uint32_t s) {
     if (v < s_.first[s]) map_[v] = copy_record(b, code_[v], to);
   for (Val id = s_.first[s]; id < end_of(s); ++id) {
     if (visited_[id] != s) continue;
-    map_[id] = copy_record(b, code_[id], to);
+    map_[id] = copy_entry_record(b, u_, id, to);
     if (!wanted_[id]) continue;
     const uint32_t p = slot(id);
     b.emit(Op::store, ir::Type::none, {p, b.constant(ir::Type::i32, 0), map_[id]});

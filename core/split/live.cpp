@@ -16,7 +16,7 @@ ir::Unit drop_dead(const ir::Unit &u) {
   std::vector<Val> map(code.size(), no_val);
   const Renaming to{[&](Val v) { return map[v]; }, same, [&](uint32_t f) { return functions.number(f); }};
   for (Val id = 0; id < code.size(); ++id)
-    if (live[id]) map[id] = copy_record(b, code[id], to);
+    if (live[id]) map[id] = copy_entry_record(b, u, id, to);
   return std::move(b).finish(u.debug.name);
 }
 

@@ -90,6 +90,7 @@ void Planner::add(const Piece &piece) {
   t.digest = cache::digest_of(t.bytes);
   t.symbol = symbol_of(t.digest);
   t.name = plan_.name + "_" + std::to_string(plan_.tasks.size());
+  for (const auto &[record, loop] : piece.unit.debug.loops) t.name += "_" + loop;
   t.parallel = piece.parallel;
   t.sites = std::move(site_map);
   std::vector<Source> sources;

@@ -156,7 +156,7 @@ void Resolver::copy(Val id) {
   if (id == statement)
     for (Val h : assigned_in_[id]) inner_[h] = b_.emit(Op::var, Type::none, {now_[h], 0, 0});
   if (!copy_variable(id) && !copy_scratch(id))
-    map_[id] = copy_record(b_, in,
+    map_[id] = copy_entry_record(b_, u_, id,
                            {[&](Val v) { return map_[v]; }, [](uint32_t p) { return p; },
                             [&](uint32_t f) { return functions_.number(f); }});
   if (in.op == Op::end && r_.parent[id] == no_val)

@@ -69,6 +69,14 @@ PyObject *shared(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   });
 }
 
+PyObject *name_loop(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  return guarded([&] {
+    expect_args(n, 1, 1, "name_loop");
+    state(self).lang.b.name_loop(std::string(text(args[0])));
+    return Py_NewRef(Py_None);
+  });
+}
+
 PyObject *block_size(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   return guarded([&] {
     expect_args(n, 0, 1, "block_size");
@@ -83,6 +91,7 @@ PyObject *block_size(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 PyMethodDef builder_threads_methods[] = {
     method("together", together, "What threads of a block do together: a row of ops.def by name, its kind, a mask"),
     method("shared", shared, "Memory of a block: the number of its parameter"),
+    method("name_loop", name_loop, "Names the parallel that is open, for people"),
     method("block_size", block_size, "Block size of the parallel that is open; sets it when one is given"),
     {}};
 

@@ -104,6 +104,7 @@ const std::map<std::string_view, Setter> &setters() {
       FIELD(load_ptx),
       FIELD(keep_asm),
       FIELD(dump_path),
+      FIELD(kernel_profiler),
   };
 #undef FIELD
   return table;

@@ -122,6 +122,21 @@ nb::tuple take_reports(const ExecutableHandle &h) {
   return nb::make_tuple(records, failed, dropped);
 }
 
+nb::list rows_of(const std::vector<Profile::Row> &rows) {
+  nb::list list;
+  for (const Profile::Row &r : rows) list.append(nb::make_tuple(r.name, r.count, r.total, r.min, r.max));
+  return list;
+}
+
+nb::tuple profile(ContextHandle &self) {
+  const std::shared_ptr<Context> context = self.context;
+  Profile p;
+  without_gil(true, [&] { p = context_of(self).profile(); });
+  nb::list trace;
+  for (const Profile::Record &r : p.trace) trace.append(nb::make_tuple(r.task, r.start, r.ms));
+  return nb::make_tuple(rows_of(p.tasks), rows_of(p.kernels), trace);
+}
+
 // A contiguous view of bytes of any buffer-protocol object.
 class Bytes {
  public:
@@ -245,6 +260,8 @@ void bind_context(nb::module_ &m) {
              if (const auto c = std::exchange(self.context, nullptr)) without_gil(true, [&] { c->close(); });
            })
       .def("sync", [](ContextHandle &self) { without_gil(true, [c = &context_of(self)] { c->sync(); }); })
+      .def("profile", profile)
+      .def("clear_profile", [](ContextHandle &self) { context_of(self).clear_profile(); })
       .def("_counts", [](ContextHandle &self) { return context_of(self).counts(); })
       .def("interrupt", [](ContextHandle &self) { context_of(self).interrupt(); })
       .def("compile",

@@ -42,9 +42,10 @@ def _is_on() -> bool:
 
 
 def print_kernel_profiler_info(mode: str = "count") -> None:
-    """Prints the times of kernels: `count` sums up each kernel, `trace` lists each launch (of the last 100,000).
+    """Prints the times of tasks: `count` sums up each task, `trace` lists each launch of one (the last 100,000).
 
-    ValueError for another mode. A kernel's first launch counts without its compile.
+    A task is a top-level loop of a kernel (`kernel_1_range_for`, `kernel_1_name_range_for` with qd.loop_config(name=...))
+    or what stands between two of them (`kernel_0_serial`). ValueError for another mode.
     """
     if mode not in ("count", "trace"):
         raise ValueError(f"Arg `mode` must be of type 'str', and has the value 'count' or 'trace', found {mode!r}.")
@@ -53,19 +54,19 @@ def print_kernel_profiler_info(mode: str = "count") -> None:
 
 
 def query_kernel_profiler_info(name: str) -> _kernels.QueryResult:
-    """Launches of the kernel of that name: `counter`, and `min`, `max`, `avg` in milliseconds."""
-    return _kernels.QueryResult(_kernels.records().by_kernel.get(name) if _is_on() else None)
+    """Launches of the kernel of that name, else of the task: `counter`, and `min`, `max`, `avg` in milliseconds."""
+    return _kernels.QueryResult(_kernels.Records().find(name) if _is_on() else None)
 
 
 def clear_kernel_profiler_info() -> None:
     """Forgets all times of kernels."""
     if _is_on():
-        _kernels.records().clear()
+        _kernels.clear()
 
 
 def get_kernel_profiler_total_time() -> float:
     """Seconds that all launches took, from the first one or the last clear on."""
-    return _kernels.records().total_ms / 1e3 if _is_on() else 0.0
+    return _kernels.Records().total_ms / 1e3 if _is_on() else 0.0
 
 
 def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:

@@ -206,7 +206,9 @@ TEST(Compiler, VerifyFindsCodeThatChanges) {
     compile::Artifact finish(const compile::Artifact &a) override { return inner->finish(a); }
     std::unique_ptr<compile::Module> load(std::span<const compile::Artifact> l) override { return inner->load(l); }
     std::shared_ptr<Buffer> alloc(uint64_t n) override { return inner->alloc(n); }
-    void launch(const QdbLaunch *l, uint32_t n) override { inner->launch(l, n); }
+    void launch(const compile::LaunchNames &names, const QdbLaunch *l, uint32_t n) override {
+      inner->launch(names, l, n);
+    }
   };
   auto moody = std::make_shared<Moody>();
   moody->inner = rig.backend;

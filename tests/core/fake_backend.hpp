@@ -57,6 +57,7 @@ class FakeBackend final : public compile::Backend {
   std::vector<Launched> launched;
   std::function<void(const QdbLaunch *, uint32_t)> while_launching;  // instead of counting and keeping
   bool keep_launches = true;
+  compile::LaunchNames last_names{};
 
   FakeBackend() {
     facts.arch = "fake";
@@ -109,11 +110,12 @@ class FakeBackend final : public compile::Backend {
     return std::make_unique<FakeModule>(*this, std::move(symbols));
   }
   std::shared_ptr<Buffer> alloc(uint64_t bytes) override { return std::make_shared<FakeBuffer>(bytes, buffers_alive); }
-  void launch(const QdbLaunch *l, uint32_t n) override {
+  void launch(const compile::LaunchNames &names, const QdbLaunch *l, uint32_t n) override {
     if (while_launching) return while_launching(l, n);
     ++launch_calls;
     if (!keep_launches) return;
     const std::lock_guard lock(mutex_);
+    last_names = names;
     for (uint32_t i = 0; i < n; ++i) {
       const auto *words = static_cast<const uint64_t *>(l[i].args);
       launched.push_back({*reinterpret_cast<const std::string *>(l[i].entry),

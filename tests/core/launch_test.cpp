@@ -3,10 +3,12 @@
 
 #include <time.h>
 
+#include <array>
 #include <atomic>
 #include <iostream>
 
 #include "core/compile/compiler.hpp"
+#include "core/ir/builder.hpp"
 #include "core/ir/ir.hpp"
 #include "tests/core/fake_backend.hpp"
 
@@ -88,6 +90,40 @@ func @k($x: buf f32 1) {
   ASSERT_EQ(l.size(), 2u);
   EXPECT_EQ(l[0].words[QD_ARG_RANDOM], 7u);
   EXPECT_EQ(l[1].words[QD_ARG_RANDOM], 7u | uint64_t(1) << 32) << "the launch number is the upper half";
+}
+
+// Names are beside the code: they reach a launch, and change nothing of what is compiled.
+TEST(Launch, TasksCarryTheNamesOfTheirLoops) {
+  const auto kernel = [](const char *second) {
+    ir::Builder b;
+    const uint32_t x = b.param({QD_PARAM_BUFFER, ir::Type::f32, 1, QD_ALIAS_EXTERNAL, 0}, "x");
+    const ir::Val zero = b.constant(ir::Type::i32, 0), n = b.emit(ir::Op::shape, ir::Type::i32, {x, 0, 0});
+    for (const uint64_t bits : {0x3f800000, 0x40000000}) {
+      b.emit_taking(ir::Op::parallel, ir::Type::i32, std::array{zero, n}, {1, 0, 0});
+      if (bits == 0x40000000) b.name_loop(second);
+      const ir::Val i = b.emit(ir::Op::axis, ir::Type::i32, {0, 0, 0});
+      b.emit(ir::Op::store, ir::Type::none, {x, i, b.constant(ir::Type::f32, bits)});
+      b.emit(ir::Op::end, ir::Type::none);
+    }
+    b.emit(ir::Op::store, ir::Type::none, {x, zero, b.constant(ir::Type::f32, 0)});
+    return std::move(b).finish("named");
+  };
+  Rig rig;
+  rig.build(carried);  // makes the compiler
+  const int compiled = rig.backend->compiled_tasks;
+  for (const char *second : {"forces", "positions"}) {
+    uint64_t words[6] = {0, 0, 0, 0, 0x1000, 4};
+    rig.compiler->compile(kernel(second))->launch(words);
+    const auto &names = rig.backend->last_names;
+    EXPECT_STREQ(names.kernel, "named");
+    ASSERT_EQ(names.tasks.size(), 3u);
+    EXPECT_EQ(names.tasks[0].name, "named_0");
+    EXPECT_EQ(names.tasks[1].name, "named_1_" + std::string(second));
+    EXPECT_EQ(names.tasks[2].name, "named_2");
+    EXPECT_TRUE(names.tasks[1].parallel);
+    EXPECT_FALSE(names.tasks[2].parallel);
+  }
+  EXPECT_EQ(rig.backend->compiled_tasks, compiled + 3) << "another name is no other code";
 }
 
 TEST(Launch, OneCallWithAllTasks) {

@@ -1,5 +1,6 @@
 // fake_driver.cpp: a library that stands in for libcuda.so.1 in tests. It has every function of driver.def, keeps
 // device memory on the host, runs nothing, records each call with its arguments, and fails call number n with any code.
+// On its clock a kernel takes half a millisecond.
 // With QD_FAKE_PTXAS (path of ptxas) its linker assembles PTX for real, so that code is checked without a GPU.
 #include "tests/cuda/fake_driver.hpp"
 
@@ -37,6 +38,8 @@ struct State {
   uint64_t live = 0, words = 0;
   std::set<void *> held;  // device and pinned memory: what a lost device keeps is no leak
   std::string last_ptx;
+  double clock_ms = 0;
+  std::map<CUevent, double> timers;  // events that keep time: when they were recorded last
   int lost = 0, until_lost = 0;  // the answer to everything, after so many calls
 };
 State &state() {
@@ -318,9 +321,36 @@ FAKE CUresult cuStreamSynchronize(CUstream) { return record("cuStreamSynchronize
 FAKE CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned) {
   return record("cuStreamWaitEvent", text(s) + " " + text(e));
 }
-FAKE CUresult cuEventCreate(CUevent *e, unsigned) { return *e = new_handle<CUevent>(), record("cuEventCreate"); }
-FAKE CUresult cuEventDestroy_v2(CUevent) { return record("cuEventDestroy"); }
-FAKE CUresult cuEventRecord(CUevent e, CUstream s) { return record("cuEventRecord", text(e) + " " + text(s)); }
+FAKE CUresult cuEventCreate(CUevent *e, unsigned flags) {
+  *e = new_handle<CUevent>();
+  {
+    const std::lock_guard lock(state().mutex);
+    if (!(flags & event_disable_timing)) state().timers[*e] = -1;
+  }
+  return record("cuEventCreate");
+}
+FAKE CUresult cuEventDestroy_v2(CUevent e) {
+  {
+    const std::lock_guard lock(state().mutex);
+    state().timers.erase(e);
+  }
+  return record("cuEventDestroy");
+}
+FAKE CUresult cuEventRecord(CUevent e, CUstream s) {
+  {
+    const std::lock_guard lock(state().mutex);
+    if (const auto timer = state().timers.find(e); timer != state().timers.end()) timer->second = state().clock_ms;
+  }
+  return record("cuEventRecord", text(e) + " " + text(s));
+}
+FAKE CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
+  if (const CUresult r = record("cuEventElapsedTime")) return r;
+  const std::lock_guard lock(state().mutex);
+  const auto begin = state().timers.find(from), end = state().timers.find(to);
+  if (begin == state().timers.end() || end == state().timers.end() || begin->second < 0 || end->second < 0) return 400;
+  *ms = float(end->second - begin->second);
+  return 0;
+}
 FAKE CUresult cuEventSynchronize(CUevent) { return record("cuEventSynchronize"); }
 
 namespace {
@@ -350,6 +380,7 @@ FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz
   if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared != 0 || contexts.empty()) return 1;
   const std::lock_guard lock(state().mutex);
   state().launches.push_back(taken(name, gx, bx, parameters, stream));
+  state().clock_ms += 0.5;
   return 0;
 }
 FAKE CUresult cuGraphCreate(CUgraph *g, unsigned) {

@@ -256,7 +256,8 @@ QdbStatus everything(Cuda &c, const std::string &artifact, QdbMem *&mem) {
       return l.run();
     });
   QdbStream *other = nullptr;
-  QdbEvent *event = nullptr;
+  QdbEvent *event = nullptr, *timers[2] = {};
+  uint64_t ns = 0;
   const QdbStr name = str(QD_EXT_STREAMS_NAME);
   const auto *x = static_cast<const QdExtStreams *>(c.t->extension(c.instance, &name, QD_EXT_STREAMS_VERSION));
   then([&] { return c.t->stream_create(c.device, &other, &c.err); });
@@ -264,11 +265,15 @@ QdbStatus everything(Cuda &c, const std::string &artifact, QdbMem *&mem) {
   then([&] { return x->event_record(event, c.stream, &c.err); });
   then([&] { return x->event_wait(event, other, &c.err); });
   then([&] { return x->event_sync(event, &c.err); });
+  for (QdbEvent *&timer : timers) then([&] { return x->timer_create(c.device, &timer, &c.err); });
+  for (QdbEvent *timer : timers) then([&] { return x->event_record(timer, c.stream, &c.err); });
+  then([&] { return x->timer_elapsed(timers[0], timers[1], &ns, &c.err); });
   then([&] { return x->after_native(c.stream, 77, &c.err); });
   then([&] { return x->before_native(c.stream, 77, &c.err); });
   then([&] { return c.t->stream_sync(other, &c.err); });
   then([&] { return c.t->device_sync(c.device, &c.err); });
-  if (x) x->event_destroy(event);
+  for (QdbEvent *e : {event, timers[0], timers[1]})
+    if (x) x->event_destroy(e);
   c.t->stream_destroy(other);
   return status;
 }

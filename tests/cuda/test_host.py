@@ -407,3 +407,60 @@ def test_refused_text_is_compiled_again_once_with_a_line(run_text, tmp_path):
 def test_a_driver_update_keeps_the_text(run_text, tmp_path):
     counted(run_text, tmp_path, [GOOD], 13000)
     assert counted(run_text, tmp_path, [GOOD, GOOD], 13010)[0] == [[0, 1, 1], [0, 0, 1]]
+
+
+@qd.kernel
+def step(a: qd.types.NDArray[qd.f32, 1], b: qd.types.NDArray[qd.f32, 1]):
+    for i in a:
+        a[i] += 1.0
+    qd.loop_config(name="copies")
+    for i in b:
+        b[i] = a[i]
+
+
+def test_times_of_tasks_come_from_events(driver):
+    """A kernel takes half a millisecond on the fake driver's clock. Nothing waits before a time is asked for."""
+    qd.init(arch=qd.cuda, enable_fallback=False, offline_cache=False, src_ll_cache=False, kernel_profiler=True)
+    a, b = qd.ndarray(qd.f32, 8), qd.ndarray(qd.f32, 8)
+    driver.reset()
+    for _ in range(3):
+        step(a, b)
+    assert len(calls(driver, "cuLaunchKernel")) == 6 and not calls(driver, "cuGraphLaunch")
+    assert len(calls(driver, "cuEventRecord")) == 9 and not calls(driver, "cuEventSynchronize")
+    tasks, kernels, trace = impl.get_runtime().require_context().profile()
+    assert tasks == [("step_0_range_for", 3, 1.5, 0.5, 0.5), ("step_1_copies_range_for", 3, 1.5, 0.5, 0.5)]
+    assert kernels == [("step", 3, 3.0, 1.0, 1.0)]
+    assert trace == [(k % 2, 0.5 * k, 0.5) for k in range(6)]
+    assert not calls(driver, "cuStreamSynchronize")
+    seen = len(calls(driver, "cuEventCreate"))
+    for _ in range(3):
+        step(a, b)
+    assert len(calls(driver, "cuEventCreate")) < seen + 6  # events are used again
+    qd.profiler.clear_kernel_profiler_info()
+    assert impl.get_runtime().require_context().profile() == ([], [], [])
+    step(a, b)
+    assert qd.profiler.query_kernel_profiler_info("step_1_copies_range_for").counter == 1
+
+
+def test_long_profiles_wait_for_the_oldest_launches_only(driver):
+    qd.init(arch=qd.cuda, enable_fallback=False, offline_cache=False, src_ll_cache=False, kernel_profiler=True)
+    a, b = qd.ndarray(qd.f32, 8), qd.ndarray(qd.f32, 8)
+    for _ in range(2500):
+        step(a, b)
+    assert 0 < len(calls(driver, "cuEventSynchronize")) < 2500
+    seen = qd.profiler.query_kernel_profiler_info("step")
+    assert (seen.counter, seen.min, seen.max) == (2500, 1.0, 1.0)
+    driver.fail(b"cuEventElapsedTime", 0, 719)
+    step(a, b)
+    with pytest.raises(RuntimeError, match="cuEventElapsedTime"):
+        qd.profiler.query_kernel_profiler_info("step")
+    step(a, b)
+    assert qd.profiler.query_kernel_profiler_info("step").counter == 2501
+
+
+def test_no_events_without_the_profiler(driver):
+    a, b = qd.ndarray(qd.f32, 8), qd.ndarray(qd.f32, 8)
+    step(a, b)
+    driver.reset()
+    step(a, b)
+    assert not calls(driver, "cuEventRecord")

@@ -1,6 +1,7 @@
 """`qd.init(kernel_profiler=True)` and `qd.profiler`: counts, times, tables, and what happens with it off."""
 
 import json
+import threading
 import time
 
 import numpy as np
@@ -25,7 +26,51 @@ def quick(a: qd.types.NDArray[qd.f32, 1]):
         a[i] = 0.0
 
 
-def test_counts_and_times(init, capsys):
+@qd.kernel
+def tasks(a: qd.types.NDArray[qd.f32, 1], n: qd.i32, x: qd.template()) -> qd.i32:
+    total = n * 2
+    for i in a:
+        a[i] = i
+    qd.loop_config(name="second")
+    for i in range(n):
+        x[i] += 1.0
+    return total
+
+
+def _rows(text):
+    """Of a printed table: name to count."""
+    return {
+        line.rsplit("ms] ")[1]: int(line.split(" s")[1].split("x")[0]) for line in text.splitlines() if "ms] " in line
+    }
+
+
+def test_a_row_for_each_task(init, capsys):
+    init(kernel_profiler=True)
+    x, a = qd.field(qd.f32, 8), np.ones(64, np.float32)
+    for _ in range(3):
+        assert tasks(a, 8, x) == 16
+    quick(a)
+    capsys.readouterr()
+    qd.profiler.print_kernel_profiler_info()
+    table = capsys.readouterr().out
+    assert f"Kernel Profiler(count, default) @ {qd.cfg.arch.name.upper()} " in table
+    rows = _rows(table)
+    assert {name: rows[name] for name in ("tasks_0_range_for", "tasks_1_second_range_for", "quick_0_range_for")} == {
+        "tasks_0_range_for": 3, "tasks_1_second_range_for": 3, "quick_0_range_for": 1,
+    }  # fmt: skip
+    serial = [name for name in rows if name.endswith("_serial")]
+    assert serial and all(name.startswith("tasks_") for name in serial) and f"number of results: {len(rows)}" in table
+    qd.profiler.print_kernel_profiler_info("trace")
+    trace = capsys.readouterr().out
+    assert f"Number of records:  {3 * (len(rows) - 1) + 1}" in trace
+    names = [line.rsplit("] ")[1] for line in trace.splitlines() if "ms |" in line]
+    assert names == 3 * names[: len(rows) - 1] + ["quick_0_range_for"]
+    seen, second = (qd.profiler.query_kernel_profiler_info(name) for name in ("tasks", "tasks_1_second_range_for"))
+    assert seen.counter == second.counter == 3 and seen.avg > second.avg and seen.max >= seen.avg >= seen.min > 0.0
+    assert qd.profiler.query_kernel_profiler_info("second").counter == 0
+
+
+def test_counts_and_times(init):
     init(kernel_profiler=True)
     a = np.ones(64, np.float32)
     began = time.perf_counter()
@@ -40,17 +85,6 @@ def test_counts_and_times(init, capsys):
     other = qd.profiler.query_kernel_profiler_info("quick")
     assert total == pytest.approx((3 * seen.avg + other.avg) / 1e3)
     assert qd.profiler.query_kernel_profiler_info("no such kernel").counter == 0
-    capsys.readouterr()
-    qd.profiler.print_kernel_profiler_info()
-    table = capsys.readouterr().out
-    assert (
-        "Kernel Profiler(count, default) @ " in table
-        and "3x |" in table
-        and "ms] work" in table
-        and "ms] quick" in table
-    )
-    qd.profiler.print_kernel_profiler_info("trace")
-    assert "Number of records:  4" in capsys.readouterr().out
     qd.profiler.clear_kernel_profiler_info()
     assert qd.profiler.get_kernel_profiler_total_time() == 0.0
     quick(a)
@@ -58,16 +92,70 @@ def test_counts_and_times(init, capsys):
 
 
 def test_time_grows_with_the_work(init):
-    """True times: a launch of a hundred times the work takes longer, and a compile is no part of it."""
+    """True times: a task of a hundred times the work takes longer, and a compile is no part of it."""
     init(kernel_profiler=True)
     a = np.ones(64, np.float32)
-    work(a, 1)
     for _ in range(5):
         work(a, 1)
     small = qd.profiler.query_kernel_profiler_info("work")
     qd.profiler.clear_kernel_profiler_info()
     work(a, 3000)
     assert qd.profiler.query_kernel_profiler_info("work").min > small.min
+
+
+def test_kinds_and_arguments_are_summed_up(init):
+    """Rows are by name: another template argument is the same task."""
+    init(kernel_profiler=True)
+    a, x, y = np.ones(8, np.float32), qd.field(qd.f32, 8), qd.field(qd.f32, 4)
+    for target in (x, y, x):
+        tasks(a, 4, target)
+    assert qd.profiler.query_kernel_profiler_info("tasks_1_second_range_for").counter == 3
+
+
+def test_threads(init):
+    init(kernel_profiler=True)
+
+    def run():
+        a = np.ones(64, np.float32)
+        for _ in range(50):
+            work(a, 3)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert qd.profiler.query_kernel_profiler_info("work").counter == 200
+
+
+def test_a_launch_that_fails_leaves_the_profiler_usable(init):
+    init(kernel_profiler=True, debug=True)
+    a = np.ones(4, np.float32)
+
+    @qd.kernel
+    def outside(a: qd.types.NDArray[qd.f32, 1]):
+        for i in range(8):
+            a[i] = 1.0
+        for i in a:
+            a[i] = 2.0
+
+    with pytest.raises(qd.QuadrantsAssertionError):
+        outside(a)
+    quick(a)
+    assert qd.profiler.query_kernel_profiler_info("quick").counter == 1
+
+
+def test_names_of_loops_are_text(init):
+    init()
+
+    @qd.kernel
+    def k():
+        qd.loop_config(name=5)
+        for _ in range(3):
+            pass
+
+    with pytest.raises(qd.QuadrantsTypeError, match="name must be a string, found 5 of type int"):
+        k()
 
 
 def test_other_calls_are_timed_too(init):
@@ -126,7 +214,7 @@ def test_timeline(init, tmp_path):
         quick(np.ones(4, np.float32))
     qd.lang.misc.timeline_save(str(tmp_path / "trace.json"))
     events = json.loads((tmp_path / "trace.json").read_text())
-    assert [e["name"] for e in events] == ["quick"] * 3 and all(e["dur"] >= 0 for e in events)
+    assert [e["name"] for e in events] == ["quick_0_range_for"] * 3 and all(e["dur"] >= 0 for e in events)
     assert events[0]["ts"] <= events[1]["ts"] <= events[2]["ts"]
     qd.lang.misc.timeline_clear()
     qd.lang.misc.timeline_save(str(tmp_path / "trace.json"))

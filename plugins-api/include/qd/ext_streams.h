@@ -31,6 +31,9 @@ typedef struct QdExtStreams { /* append-only, guarded by struct_size */
   /* `native`: a stream of somebody else by the driver's handle, used during the call only. */
   QdbStatus(QDB_CALL *after_native)(QdbStream *, uint64_t native, QdbErr *);  /* the stream waits for what `native` has now */
   QdbStatus(QDB_CALL *before_native)(QdbStream *, uint64_t native, QdbErr *); /* `native` waits for what the stream has now */
+  /* Events that keep the time when the stream came to them. NULL: the device has no clock that can be asked. */
+  QdbStatus(QDB_CALL *timer_create)(QdbDevice *, QdbEvent **, QdbErr *);
+  QdbStatus(QDB_CALL *timer_elapsed)(QdbEvent *from, QdbEvent *to, uint64_t *ns, QdbErr *); /* both were waited for */
 } QdExtStreams;
 
 #ifdef __cplusplus

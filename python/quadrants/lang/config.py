@@ -227,7 +227,7 @@ OPTIONS: tuple[Option, ...] = (
     *_ignored("See print_ir.", print_preprocessed_ir=False, print_ir_dbg_info=False, print_accessor_ir=False),
     *_ignored("See QD_DUMP_IR.", print_kernel_llvm_ir=False, print_kernel_llvm_ir_optimized=False),
     *_ignored("Field trees have no code of their own.", print_struct_llvm_ir=False),
-    _O("kernel_profiler", False, FLAG, "host", "Times every launch; see qd.profiler."),
+    _O("kernel_profiler", False, FLAG, "core:kernel_profiler", "Times every task of every launch; see qd.profiler."),
     *_ignored("See kernel_profiler.", timeline=False),
     *_ignored("See log_level.", verbose=True, verbose_kernel_launches=False),
     *_ignored("The arch decides.", use_llvm=True),

@@ -6,7 +6,6 @@ with its guards.
 """
 
 import copyreg
-import threading
 import time
 import types
 from typing import Any
@@ -72,8 +71,6 @@ class Kernel:
         _check_annotated(self.signature, self.is_method)
         self.per_offload_cache_observations = PerOffloadCacheObservations()
         self.src_ll_cache_observations = SrcLlCacheObservations()
-        self.inner = None  # see _timed
-        self.handed = threading.local()  # time spent in compiling, of a call that is timed
         self.callable = KernelObject(self, self.specialise, len(self.signature.names), tuple(self.signature.names))
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self.callable, name, getattr(self, name))
@@ -96,25 +93,7 @@ class Kernel:
             from quadrants.lang.frontend import driver
 
             return None, driver.call_with_copies(self, values)
-        if runtime.options["kernel_profiler"]:
-            return None, self._timed(values, runtime)
         return self._compile(values, runtime, context), values
-
-    def _timed(self, values, runtime):
-        """Makes the call with a clock around it. Specialisations lie in a callable of their own, so that each call of the
-        public one comes here."""
-        from quadrants.lang import kernel_profiler
-
-        if self.inner is None:
-            self.inner = KernelObject(self, self._specialise_inner, len(self.signature.names), self.signature.names)
-        runtime.kernels.add(self.inner)
-        return kernel_profiler.timed(self, self.inner, values)
-
-    def _specialise_inner(self, args, kwargs):
-        runtime, began = impl.get_runtime(), time.perf_counter()
-        index = self._compile(list(args), runtime, runtime.require_context())
-        self.handed.compiling += time.perf_counter() - began
-        return index
 
     def _compile(self, values, runtime, context) -> int:
         began = time.perf_counter()
@@ -181,9 +160,8 @@ class Kernel:
         seen = executable.observations
         self.per_offload_cache_observations.record(seen)
         impl.record_compile(self.name, frontend_ms, seen)
-        target = self.inner if runtime.options["kernel_profiler"] else self.callable
-        runtime.kernels.add(target)
-        return target.add(
+        runtime.kernels.add(self.callable)
+        return self.callable.add(
             executable, walk.args, walk.words, walk.guards, walk.result, results.reporter(self.name, walk.sites)
         )
 

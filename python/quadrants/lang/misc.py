@@ -217,7 +217,7 @@ def timeline_clear() -> None:
     """Forgets the launches that `timeline_save` would write."""
     from quadrants.lang import kernel_profiler
 
-    kernel_profiler.timeline_clear()
+    kernel_profiler.clear()
 
 
 def timeline_save(fn: str) -> None:

@@ -165,6 +165,8 @@ def loop_config_(
 ):
     if block_dim is not None and (type(block_dim) is not int or not 1 <= block_dim <= 1024):
         raise QuadrantsSyntaxError(f"loop_config: block_dim must be an integer from 1 to 1024, found {block_dim!r}")
+    if name is not None and not isinstance(name, str):
+        raise QuadrantsTypeError(f"loop_config: name must be a string, found {name!r} of type {type(name).__name__}")
     if bit_vectorize:
         raise QuadrantsSyntaxError("loop_config(bit_vectorize=True) is not supported yet")
     w.loop_config = {"block_dim": block_dim, "serialize": serialize, "parallelize": parallelize, "name": name}

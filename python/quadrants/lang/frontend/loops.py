@@ -274,6 +274,8 @@ def _parallel(w, node, lo, hi, order, config, bind):
     b = w.b
     block_dim = (config or {}).get("block_dim") or 0
     axes = b.parallel([lo[k] for k in order], [hi[k] for k in order], block_dim)
+    if config and config["name"]:
+        b.name_loop(config["name"])
     index = [None] * len(lo)
     for k, v in zip(order, axes):
         index[k] = v
