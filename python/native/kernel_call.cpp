@@ -110,12 +110,11 @@ std::string kernel_name(KernelObject *k) {
 
 [[noreturn]] void refuse(KernelObject *k, const Plan &p, int misfit, PyObject *const *args) {
   const int position = parameter_of(p, misfit);
-  PyObject *arg = args[position];
-  const std::string name(text(PyTuple_GET_ITEM(k->names, position)));
-  raise("QuadrantsRuntimeTypeError", "Argument (" + std::to_string(position) + ",) (type=" + type_name(arg) +
+  const Ref found = object_of(p, misfit, args);
+  raise("QuadrantsRuntimeTypeError", "Argument (" + std::to_string(position) + ",) (type=" + type_name(found.get()) +
                                          ") cannot be converted into required type " +
-                                         expected_type(p.args[size_t(misfit)]) + " (parameter '" + name +
-                                         "' of kernel '" + kernel_name(k) + "')");
+                                         expected_type(p.args[size_t(misfit)]) + " (parameter '" +
+                                         path_of(p, misfit, k->names) + "' of kernel '" + kernel_name(k) + "')");
 }
 
 Ref keyword_dict(PyObject *const *values, PyObject *kwnames) {

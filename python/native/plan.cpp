@@ -370,6 +370,23 @@ int parameter_of(const Plan &p, int arg) {
   return arg;
 }
 
+std::string path_of(const Plan &p, int arg, PyObject *names) {
+  const ArgPlan &a = p.args[size_t(arg)];
+  if (a.owner < 0) return std::string(text(PyTuple_GET_ITEM(names, arg)));
+  const std::string_view name = PyUnicode_Check(a.name.get()) ? text(a.name.get()) : "";
+  const std::string owner = path_of(p, a.owner, names);
+  const bool inside = name == "_impl" || (name == "entries" && a.tag == ArgPlan::mapping);  // of a tensor, of a struct
+  return inside ? owner : owner + "." + std::string(name);
+}
+
+Ref object_of(const Plan &p, int arg, PyObject *const *args) {
+  const ArgPlan &a = p.args[size_t(arg)];
+  if (a.owner < 0) return Ref::share(args[arg]);
+  Ref owner = object_of(p, a.owner, args);
+  Ref found = member(owner.get(), a.name.get());
+  return found ? std::move(found) : std::move(owner);
+}
+
 std::string expected_type(const ArgPlan &a) {
   switch (a.tag) {
     case ArgPlan::scalar: return info(a.dtype).name;

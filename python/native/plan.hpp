@@ -62,6 +62,10 @@ bool has_host_arrays(const Plan &p);
 std::string expected_type(const ArgPlan &a);
 // The parameter that a member belongs to.
 int parameter_of(const Plan &p, int arg);
+// "p", or "p.inner.n" for a member; `names` are those of the parameters.
+std::string path_of(const Plan &p, int arg, PyObject *names);
+// The argument or member itself; a member that can't be read gives the object that lacks it.
+Ref object_of(const Plan &p, int arg, PyObject *const *args);
 bool template_dead(const Plan &p);
 int visit_plan(const Plan &p, visitproc visit, void *arg);
 

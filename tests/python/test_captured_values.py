@@ -39,17 +39,58 @@ ROWS = {
     "builtin shadowed": ("", "abs(-3)", "abs = lambda x: 7", 3, 7),
     "default argument": ("N = 3\n@qd.func\ndef f(x, y=2):\n    return x * y + N", "f(2)", "N = 4", 7, 8),
     "list in a tuple": ("T = ([1],)", "T[0][0]", "T[0][0] = 6", 1, 6),
-}
+    "getattr": ("class C:\n    n = 3\nc = C()", "getattr(c, 'n')", "c.n = 5", 3, 5),
+}  # fmt: skip
+# Reads that make a kernel be parsed in every process: what isn't there, and what ordinary Python functions read, which run
+# while the kernel is compiled.
+UNRECORDED = {
+    "getattr with a default": ("class C:\n    pass\nc = C()", "getattr(c, 'n', 3)", "c.n = 5", 3, 5),
+    "hasattr": ("class C:\n    pass\nc = C()", "1 if qd.static(hasattr(c, 'n')) else 2", "c.n = 5", 2, 1),
+    "global of a Python function": ("N = 3\ndef f(x):\n    return x * N", "f(1)", "N = 7", 3, 7),
+    "of a function it calls": ("N = 3\ndef g(x):\n    return x * N\ndef f(x):\n    return g(x)", "f(1)", "N = 7", 3, 7),
+    "function it calls": ("def g(x):\n    return x\ndef f(x):\n    return g(x)", "f(1)", "g = lambda x: x + 4", 1, 5),
+    "attribute in a Python function": ("class C:\n    n = 3\ndef f(x):\n    return x * C.n", "f(1)", "C.n = 7", 3, 7),
+    "list in a Python function": ("L = [3]\ndef f(x):\n    return x * L[0]", "f(1)", "L[0] = 7", 3, 7),
+    "comprehension": ("N = 3\ndef f(x):\n    return [x * N for _ in range(1)][0]", "f(1)", "N = 7", 3, 7),
+    "object given to a Python function": ("class C:\n    n = 3\nc = C()\ndef f(o):\n    return o.n", "f(c)", "c.n = 7", 3, 7),
+    "default of a Python function": ("class C:\n    n = 3\nc = C()\ndef f(o=c):\n    return o.n", "f()", "c.n = 7", 3, 7),
+    "Python method": (
+        "class C:\n    n = 3\n    def g(self, x):\n        return x * self.p\n    @property\n    def p(self):\n"
+        "        return self.n\n    def f(self, x):\n        return self.g(x)\nc = C()",
+        "c.f(1)", "c.n = 7", 3, 7,
+    ),
+    "operator": ("class C:\n    n = 3\n    def __add__(self, x):\n        return x * self.n\nc = C()", "c + 1", "c.n = 7", 3, 7),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.filterwarnings("ignore:Calling non-quadrants")
+@pytest.mark.parametrize("name", [*ROWS, *UNRECORDED])
 def test_change_takes_effect(arch, name):
-    before, expression, change, first, second = ROWS[name]
+    before, expression, change, first, second = {**ROWS, **UNRECORDED}[name]
     space = load(f"{before}\n@qd.kernel\ndef k() -> qd.f32:\n    return {expression}\n")
     assert space["k"]() == first
     assert space["k"]() == first
     exec(change, space)  # noqa: S102
     assert space["k"]() == second
+
+
+@pytest.mark.filterwarnings("ignore:Calling non-quadrants")
+def test_what_a_python_function_changes_itself_is_no_guard(arch):
+    """Two specialisations would otherwise make each other stale, call after call."""
+    space = load("""
+        N, L = 0, []
+        def f(x):
+            global N
+            N += 1
+            L.append(N)
+            return x
+        @qd.kernel
+        def k(a: qd.template(), x: qd.i32) -> qd.i32:
+            return f(x) + a
+        """)
+    for _ in range(3):
+        assert (space["k"](1, 5), space["k"](2, 5)) == (6, 7)
+    assert space["N"] == len(space["L"]) == 2
 
 
 def test_closures(arch):

@@ -55,6 +55,24 @@ def test_results(arch, body, counters, expected):
     assert run(body, *counters) == [expected] * 4
 
 
+@pytest.mark.parametrize("shape, dtype", [((), qd.i32), ((2,), qd.i32), ((1, 1), qd.i64), ((), qd.f32)])
+def test_conditions(arch, shape, dtype):
+    """The documented condition is a number; of an array with axes the first element counts."""
+    kernel = load(f"""
+        @qd.kernel(graph=True)
+        def k(x: A, c: qd.types.ndarray(ndim={len(shape)})):
+            while qd.graph.do_while(c):
+                for i in x:
+                    x[i] += 1
+                for i in range(1):
+                    c[{(0,) * len(shape)}] -= 1
+        """, A=A)["k"]  # fmt: skip
+    x, c = qd.ndarray(qd.i32, 4), qd.ndarray(dtype, shape)
+    c.fill(3)
+    kernel(x, c)
+    assert x.to_numpy().tolist() == [3] * 4
+
+
 def test_streams_inside_kernels(arch):
     sections = "".join(f"with qd.stream_parallel():\n    for i in x: x[i] += {n}\n" for n in (1, 10))
     assert run(sections, graph="") == [11] * 4
@@ -64,7 +82,8 @@ ERRORS = [
     ("while qd.graph.do_while(c):\n    for i in x: x[i] += 1", "", "requires @qd.kernel"),
     ("for i in range(4):\n    while qd.graph.do_while(c):\n        x[i] += 1", "(graph=True)", "must be at the kernel top level"),
     ("v = 1\nwhile qd.graph.do_while(v):\n    x[0] += 1", "(graph=True)", "got 'v' which does not resolve to an ndarray kernel parameter"),
-    ("while qd.graph.do_while(x):\n    x[0] += 1", "(graph=True)", "got 'x' which does not resolve to an ndarray kernel parameter"),
+    ("while qd.graph.do_while(x[0]):\n    x[0] += 1", "(graph=True)",
+     r"do_while\(x\[0\]\)[^$]*\^\^\^[^$]*got 'x\[0\]' which does not resolve to an ndarray kernel parameter"),
     ("m = x[0]\nwhile qd.graph.do_while(c):\n    x[0] += m", "(graph=True)", '"m" is assigned before a qd.graph.do_while'),
     ("with qd.graph.parallel_context():\n    with qd.graph.parallel():\n        x[0] = 1", "", "parallel_context.. requires @qd.kernel"),
     ("with qd.graph.parallel_context():\n    for i in x: x[i] += 1", "(graph=True)", "offending stmt 0: For"),

@@ -71,6 +71,153 @@ def test_member(arch, name, options):
     assert space["k"](space["make"]()) == expected
 
 
+OF_THE_CLASS = {
+    # name: (expression, value)
+    "constant": ("p.K", 7),
+    "inherited constant": ("p.BASE", 11),
+    "enumeration": ("p.MODE.value", 2),
+    "nested class": ("p.Inside.Z", 4),
+    "static method": ("p.add1(3)", 4),
+    "device function, static": ("p.add2(3)", 5),
+    "class method": ("p.of_class(3)", 10),
+    "method": ("p.method(3)", 8),
+    "method of a method": ("p.twice_removed(3)", 14),
+    "inherited method": ("p.base(2)", 3),
+    "property": ("p.double", 10),
+    "property that is a device function": ("p.triple", 15),
+    "property of a property": ("p.six_times", 30),
+    "property of a member": ("p.inner.q3", 18),
+    "Python method": ("p.plain(3)", 8),
+    "Python function": ("outside(p, 3)", 8),
+    "called on the class": ("P.method(p, 3)", 8),
+    "class": ("type(p).K + p.__class__.K", 14),
+    "getattr": ("getattr(p, 'n') + getattr(p, 'nope', 2)", 7),
+    "hasattr": ("1 if qd.static(hasattr(p, 'n') and not hasattr(p, 'nope') and isinstance(p, P)) else 0", 1),
+}
+PEOPLE = """
+import dataclasses, enum
+class Mode(enum.IntEnum):
+    A = 1
+    B = 2
+@dataclasses.dataclass
+class Base:
+    m: qd.i32
+    BASE = 11
+    @qd.func
+    def base(self, k):
+        return self.m + k
+@dataclasses.dataclass
+class In:
+    q: qd.i32
+    @property
+    def q3(self):
+        return self.q * 3
+@dataclasses.dataclass
+class P(Base):
+    n: qd.i32
+    inner: In
+    K = 7
+    MODE = Mode.B
+    class Inside:
+        Z = 4
+    @staticmethod
+    def add1(k):
+        return k + 1
+    @staticmethod
+    @qd.func
+    def add2(k):
+        return k + 2
+    @classmethod
+    def of_class(cls, k):
+        return k + cls.K
+    @qd.func
+    def method(self, k):
+        return self.n + k
+    @qd.func
+    def twice_removed(self, k):
+        return self.method(k) + self.inner.q
+    @property
+    def double(self):
+        return self.n * 2
+    @property
+    @qd.func
+    def triple(self):
+        return self.n * 3
+    @property
+    def six_times(self):
+        return self.triple * 2
+    def plain(self, k):
+        return self.n + k
+    def __post_init__(self):
+        self.extra = 5
+    def __len__(self):
+        return 3
+    def __add__(self, other):
+        return 3
+def outside(p, k):
+    return p.n + k
+"""
+
+
+@pytest.mark.filterwarnings("ignore:Calling non-quadrants")
+@pytest.mark.parametrize("name", OF_THE_CLASS)
+def test_what_the_class_has(arch, name):
+    expression, expected = OF_THE_CLASS[name]
+    space = load(f"{PEOPLE}\n@qd.kernel\ndef k(p: P) -> qd.i32:\n    return {expression}\n")
+    P, In = space["P"], space["In"]
+    assert space["k"](P(1, 5, In(6))) == expected
+
+
+WRONG = [
+    ("p.nope", AttributeError, "'P' has no member 'nope'.*the members m, n, inner"),
+    ("p.extra", AttributeError, "'P' has no member 'extra'"),
+    ("p + 1", qd.QuadrantsTypeError, "for '.': 'P' and 'i32'"),
+    ("p == p", qd.QuadrantsTypeError, "cannot be compared"),
+    ("p[0]", qd.QuadrantsTypeError, "'P' cannot be indexed"),
+    ("p(1)", qd.QuadrantsTypeError, "'P' is not callable"),
+    ("len(p)", qd.QuadrantsTypeError, "'P' has no len"),
+    ("qd.sqrt(p)", qd.QuadrantsTypeError, "'P'"),
+    ("1 if p else 2", qd.QuadrantsTypeError, "a 'P' is no condition"),
+    ("p", QuadrantsRuntimeTypeError, r"Return \(type=P\)"),
+    ("str(p)", qd.QuadrantsTypeError, r"str\(\) of a P"),
+]
+
+
+@pytest.mark.parametrize("expression, kind, text", WRONG, ids=[row[0] for row in WRONG])
+def test_what_such_an_object_is_not(arch, expression, kind, text):
+    space = load(f"{PEOPLE}\n@qd.kernel\ndef k(p: P) -> qd.i32:\n    return {expression}\n")
+    with pytest.raises(kind, match=text):
+        space["k"](space["P"](1, 5, space["In"](6)))
+
+
+WRONG_MEMBERS = [
+    # member given, how the error speaks of it
+    ("s='a'", "o.s"), ("s=None", "o.s"), ("s=1j", "o.s"), ("s=10**400", "o.s"), ("s=[1.0]", "o.s"),
+    ("v=3.0", "o.v"), ("v=[1.0, 2.0, 3.0]", "o.v"), ("v=None", "o.v"),
+    ("t=qd.Struct(c=1)", "o.t"), ("t=qd.Struct(b=1.5)", "o.t.b"), ("t={'b': 'x'}", "o.t.b"),
+    ("inner=Inner(a, 2.5)", "o.inner.n"), ("inner=Inner(a, 2**70)", "o.inner.n"), ("inner=Inner(3, 3)", "o.inner.a"),
+    ("inner=Inner(qd.ndarray(qd.i32, 3), 3)", "o.inner.a"), ("inner=Inner(qd.ndarray(qd.f32, (3, 3)), 3)", "o.inner.a"),
+    ("inner=3", "o.inner"), ("x=np.zeros(3)", "o.x"), ("x=np.zeros(6, np.float32)[::2]", "o.x"), ("x=3", "o.x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("wrong, where", WRONG_MEMBERS, ids=[row[0] for row in WRONG_MEMBERS])
+def test_wrong_members_are_named(arch, wrong, where, later):
+    space = load(
+        f"{HEAD.format(options='')}a = qd.ndarray(qd.f32, 3)\n@qd.kernel\ndef k(z: qd.i32, o: Outer) -> qd.f32:\n"
+        "    return o.x[0] + o.s + o.v[0] + o.t.b + o.inner.a[0] + o.inner.n\n"
+    )
+    if later:
+        space["k"](0, space["make"]())
+    value = eval(f"make({wrong})", space)
+    with pytest.raises((QuadrantsRuntimeTypeError, ValueError)) as error:
+        space["k"](0, value)
+    text = str(error.value)
+    assert f"'{where}'" in text or f'"{where}"' in text
+    assert "Argument" not in text or "Argument (1,)" in text
+
+
 def count(kernel):
     """Counts specialisations of a kernel."""
     made, specialise = [], kernel._primal._compile

@@ -27,6 +27,9 @@ ROWS = [
     ("a % b", F64, (-7.5, 2.0), "qd.f64", 0.5),
     ("a / b", I32, (7, 2), "qd.f32", 3.5),
     ("a / b", F64, (1.0, 3.0), "qd.f64", 1.0 / 3.0),
+    ("3000000000 * 1.0 + a", F64, (1.0, 3.0), "qd.f64", 3000000001.0),
+    ("-3000000000 / 2 + a", F64, (1.0, 3.0), "qd.f64", -1499999999.0),
+    ("qd.max(3000000000, 1.0) + float(3000000000) + a", F64, (1.0, 3.0), "qd.f64", 6000000001.0),
     ("qd.raw_div(a, b)", I32, (-7, 2), "qd.i32", -3),
     ("qd.raw_mod(a, b)", I32, (-7, 2), "qd.i32", -1),
     ("a ** b", I32, (3, 4), "qd.i32", 81),
@@ -161,3 +164,40 @@ def test_default_types(init):
         return big * n + x + 0.1
 
     assert k(2, 0.25) == 2 * 5000000000 + 0.25 + 0.1
+
+
+class Scales:
+    """Has operators of its own."""
+
+    def __matmul__(self, other):
+        return other * 7
+
+    def __rmatmul__(self, other):
+        return other * 8
+
+
+@pytest.mark.parametrize(
+    "expression, expected",
+    [("o @ o2", 70), ("o @ 2", 14), ("o @ a", 21), ("a @ o", 24), ("(o @ qd.Vector([a, 1]))[0]", 21), ("(qd.Vector([a, 1]) @ o)[0]", 24)],
+)  # fmt: skip
+def test_matrix_product_of_an_object(arch, expression, expected):
+    kernel = kernel_of(expression.replace("o2", "10"), "a: qd.i32", "qd.i32", o=Scales())
+    assert kernel(3) == expected
+
+
+@pytest.mark.parametrize("error", [KeyError, AttributeError, ValueError])
+def test_objects_are_asked_for_nothing_but_what_is_written(arch, error):
+    """A `__getattr__` may fail in its own way for names that a program never wrote."""
+
+    class Bag:
+        def __getattr__(self, name):
+            if name == "a":
+                return 4
+            raise error(f"no {name}")
+
+    assert kernel_of("o.a", "a: qd.i32", "qd.i32", o=Bag())(1) == 4
+    with pytest.raises(qd.lang.exception.QuadrantsCompilationError, match=r"return o\.b\n +\^\^\^\n.*no b") as caught:
+        kernel_of("o.b", "a: qd.i32", "qd.i32", o=Bag())(1)
+    assert isinstance(caught.value, error)
+    with pytest.raises(qd.QuadrantsTypeError, match="'Bag' is not callable"):
+        kernel_of("o()", "a: qd.i32", "qd.i32", o=Bag())(1)

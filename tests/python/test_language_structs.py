@@ -174,12 +174,16 @@ def test_arguments_and_results(arch):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["3", "T", "qd.Struct(a=1)", "qd.Struct(a=1, v=[1, 2])", "N()", "qd.Struct(a=1.5, v=[1, 2, 3])", "None"]
-)
-def test_wrong_arguments(arch, wrong):
+    "wrong, where",
+    [
+        ("3", "s"), ("T", "s"), ("qd.Struct(a=1)", "s"), ("qd.Struct(a=1, v=[1, 2])", "s.v"), ("N()", "s"),
+        ("qd.Struct(a=1.5, v=[1, 2, 3])", "s.a"), ("None", "s"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments(arch, wrong, where):
     space = load(f"{HEAD}\n@qd.kernel\ndef k(s: T) -> qd.i32:\n    return s.a\n")
     assert space["k"](space["T"](3)) == 3
-    with pytest.raises(QuadrantsRuntimeTypeError, match=r"Argument \(0,\).*parameter 's' of kernel 'k'"):
+    with pytest.raises(QuadrantsRuntimeTypeError, match=rf"Argument \(0,\).*parameter '{where}' of kernel 'k'"):
         space["k"](eval(wrong, space))
 
 

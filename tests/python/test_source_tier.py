@@ -3,6 +3,7 @@
 import os
 import shutil
 import textwrap
+import warnings
 
 import numpy as np
 import pytest
@@ -293,16 +294,50 @@ def test_messages_follow_the_text(init):
         qd.reset()
 
 
-def test_warnings_are_given_again(arch, again):
-    text = (
-        "@qd.kernel\ndef k() -> qd.i32:\n    s = 0\n    for i in qd.static(range(40)):\n        s += i\n    return s\n"
-    )
+WARNINGS = {
+    # what warns while a kernel is parsed: (decorator, lines, warning, text, line of it)
+    "unrolling": ("", "for i in qd.static(range(40)):\n    s += i", SyntaxWarning, "unrolling more than 32", 5),
+    "real bound of range": ("", "for i in range(2.5):\n    s += i", SyntaxWarning, "bound of range from f32 to i32", 5),
+    "constant in a kernel with fastcache": ("(fastcache=True)", "s += SIZE", UserWarning, "PURE.VIOLATION", 3),
+    "deprecated name": (
+        "(graph=True)",
+        "with qd.graph_parallel_context():\n    with qd.graph_parallel():\n        s += 1",
+        DeprecationWarning,
+        "use qd.graph.parallel_context",
+        5,
+    ),
+    "lost precision": ("", "s += helper(1.5)", "log", "Assign may lose precision: i32 <- f32", 12),
+}
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+def test_warnings_are_given_again(arch, again, name, monkeypatch):
+    """A kernel that comes from the cache warns as often, and of the same line, as one that was parsed."""
+    decorator, body, kind, text, line = WARNINGS[name]
+    lines = "".join(f"    {one}\n" for one in body.splitlines())
+    body = f"SIZE = 3\n@qd.kernel{decorator}\ndef k() -> qd.i32:\n    s = 0\n{lines}    return s\n"
+    body += "\n" * (8 - body.count("\n")) + "@qd.func\ndef helper(x):\n    r = 1\n    r = x + 0.25\n    return r\n"
+    logged, results = [], []
+    monkeypatch.setattr(qd._logging, "warn", logged.append)
     for expected in (STORED, LOADED):
-        k = load(text)["k"]
-        with pytest.warns(SyntaxWarning, match="unrolling more than 32"):
-            assert k() == 780
-        assert observed(k) == expected
+        k = load(body)["k"]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            results.append(k())
+        if decorator != "(graph=True)":
+            assert observed(k) == expected
+        if kind == "log":
+            told = [one for one in logged if text in one]
+            assert all(f"line {line}, in helper:" in one and "r = x + 0.25" in one for one in told)
+        else:
+            told = [one for one in caught if text in str(one.message) and one.category is kind and one.lineno == line]
+        assert len(told) == (1 if kind != "log" else len(results)), (
+            expected,
+            [str(one.message) for one in caught],
+            logged,
+        )
         again()
+    assert results[0] == results[1]
 
 
 OPTIONS = {

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from quadrants import _native
-from quadrants._native import i32
 from quadrants.lang import graph_names, impl
 from quadrants.lang.exception import QuadrantsSyntaxError
+from quadrants.lang.frontend import errors
 from quadrants.lang.frontend.source import Source, _scan
 from quadrants.lang.kernel import Kernel
 
@@ -95,9 +95,7 @@ class GraphKernel(Kernel):
         self._count = 0
 
     def _refused(self, node: ast.AST, text: str) -> QuadrantsSyntaxError:
-        return QuadrantsSyntaxError(
-            f'File "{self.source.file}", line {self.source.line(node)}, in {self.name}:\n{text}'
-        )
+        return QuadrantsSyntaxError("\n" + errors.place(self.source, node) + text)
 
     def _condition_path(self, node: ast.While) -> list[str] | None:
         """The dotted path of a do_while's condition, from a parameter on; None for another `while`."""
@@ -182,12 +180,15 @@ class GraphKernel(Kernel):
         for name in loop.path[1:]:
             found = found.get(name) if isinstance(found, dict) else getattr(found, name, None)
         found = getattr(found, "_impl", found)
-        if isinstance(found, np.ndarray):
-            right = found.shape == () and found.dtype == np.int32
-        else:
-            right = isinstance(found, _native.NdarrayBase) and found.shape == () and found.dtype is i32
-        if not right:
+        if not isinstance(found, (np.ndarray, _native.NdarrayBase)):
             raise self._unresolved(loop.node, ".".join(loop.path))
+        element = tuple(getattr(found, "element_shape", ()))
+        if element:
+            raise self._refused(
+                loop.node,
+                f"qd.graph.do_while({'.'.join(loop.path)}) takes an ndarray of numbers, such as qd.ndarray(qd.i32, shape=()), "
+                f"found one of vectors or matrices of shape {element}",
+            )
         return found
 
     def _run(self, steps: list[Any], values: list[Any]) -> Any:
@@ -195,12 +196,12 @@ class GraphKernel(Kernel):
         for step in steps:
             if isinstance(step, _Loop):
                 condition, coverage = self._condition(step, values), impl.get_runtime().coverage
-                more = True
+                more, first = True, (0,) * len(condition.shape)  # of an array with axes the first element counts
                 while more:
                     if coverage is not None:
                         coverage.mark(self.source, step.node, True)
                     self._run(step.steps, values)
-                    more = int(condition[()]) != 0
+                    more = bool(condition[first] != 0)
                 if coverage is not None:
                     coverage.mark(self.source, step.node, False)
             else:

@@ -37,6 +37,19 @@ class Content:
             return False
 
 
+class Absent:
+    """Tells whether an object still lacks an attribute."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner, name):
+        self.owner, self.name = owner, name
+
+    @property
+    def same(self) -> bool:
+        return not hasattr(self.owner, self.name)
+
+
 class _ById:
     __slots__ = ("x",)
 
@@ -123,7 +136,7 @@ class Recorder:
     def __init__(self):
         self.guards = Guards()
         self.forms, self.steps, self.seen, self.unstable = Forms(), [], [], ""
-        self.warned = []  # (source, line in it, text) of compile-time warnings
+        self.warned = {}  # compile-time warnings, see frontend/errors.py
         self._globals = {}
         self._attributes = {}
         self._contents = set()
@@ -148,11 +161,13 @@ class Recorder:
             if step is not None:
                 self.steps.append(step)
 
-    def member(self, kernel, owner, name: str):
-        """(annotation, value) of a member of a dataclass argument. Noted is what an argument of its kind would be."""
+    def member(self, kernel, owner, name: str, place=None):
+        """(annotation, value) of a member of a dataclass argument. Noted is what an argument of its kind would be.
+        `place`: number and name by which an error speaks of it."""
         from quadrants.lang.frontend import arguments, bundles
 
         annotation, value = bundles.annotations_of(type(owner))[name], getattr(owner, name)
+        place = place or (0, name)
         number = self.forms.numbers.get(id(owner))
         if self.unstable:
             return annotation, value
@@ -166,7 +181,7 @@ class Recorder:
             self._note(step, value, f'member "{name}"')
         else:
             try:
-                form = arguments.argument_form(kernel, 0, name, annotation, value)
+                form = arguments.argument_form(kernel, place[0], place[1], annotation, value)
                 self.seen.append([self.forms.of_annotation(annotation), form])
                 self.steps.append(step)
             except NoForm as none:
@@ -242,6 +257,13 @@ class Recorder:
             self._keep.append(content)
             self.guards.add_attribute(content, "same", True)
         return value
+
+    def absent(self, owner, name: str):
+        """Guards that an object has no such attribute."""
+        missing = Absent(owner, name)
+        self._keep.append(missing)
+        self.guards.add_attribute(missing, "same", True)
+        self.cannot(f'it asks whether a {type(owner).__name__} has an attribute "{name}"')
 
     def attribute(self, owner, name: str):
         """Attribute of a captured Python object; AttributeError when there is none."""

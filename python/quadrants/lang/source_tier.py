@@ -9,7 +9,6 @@ a global, don't push each other out. Reading by the list is done by the very `Re
 import json
 import os
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -185,9 +184,8 @@ def _unpack(out, meta, kernel, values, rec):
         reports.Site(failure, [piece(p) for p in pieces], [(source(n), errors.Place(*at)) for n, *at in where])
         for failure, pieces, where in meta["sites"]
     ]
-    for number, line, text in meta["warnings"]:
-        where = source(number)
-        warnings.warn_explicit(text, SyntaxWarning, where.file, where.first + line - 1)
+    for number, at, kind, text in meta["warnings"]:
+        errors.give(source(number), errors.Place(*at), kind, text)
 
 
 def _argument_plan(stored, value):
@@ -239,11 +237,11 @@ def _packed(kernel, key, walk, executable):
             raise NoForm(f"{what} that was reached through something unrecorded")
         return found
 
+    def place(at):
+        return at.lineno, at.col_offset, at.end_lineno, at.end_col_offset
+
     def site(s):
-        where = [
-            (number(sources, src, "a function"), at.lineno, at.col_offset, at.end_lineno, at.end_col_offset)
-            for src, at in s.where
-        ]
+        where = [(number(sources, src, "a function"), *place(at)) for src, at in s.where]
         return [s.failure, [p if type(p) is str else [p[0].name, p[1], p[2]] for p in s.pieces], where]
 
     def word(one):
@@ -262,7 +260,9 @@ def _packed(kernel, key, walk, executable):
         "words": [word(one) for one in walk.words],
         "returns": walk.returns,
         "sites": [site(s) for s in walk.sites],
-        "warnings": [[number(sources, src, "a function"), line, text] for src, line, text in rec.warned],
+        "warnings": [
+            [number(sources, src, "a function"), place(at), kind, text] for src, at, kind, text in rec.warned.values()
+        ],
         "result_bytes": executable.result_bytes,
     }
 

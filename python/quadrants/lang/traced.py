@@ -31,9 +31,10 @@ def call(w, node, target, args, kwargs):
 def _shown(w, v):
     from quadrants._native import Value
     from quadrants.lang.frontend.access import Acc
+    from quadrants.lang.frontend.bundles import Bundle
     from quadrants.lang.values import COMPOUND
 
-    if type(v) is Value or type(v) in COMPOUND:
+    if type(v) is Value or type(v) in COMPOUND or type(v) is Bundle:
         return Traced(w, v)
     if type(v) is Acc:
         return v.obj if v.obj is not None else Traced(w, v)
@@ -103,6 +104,8 @@ def _matmul(swapped):
         from quadrants.lang.frontend.matrices import matmul
 
         x, y = self._value, plain(other)
+        if type(y).__module__.partition(".")[0] not in ("builtins", "quadrants", "numpy"):
+            return NotImplemented  # an object with operators of its own
         return _shown(self._walker, matmul(self._walker, *((y, x) if swapped else (x, y))))
 
     return method
@@ -137,7 +140,7 @@ def _refused(what):
 
 
 class Traced:
-    """A scalar, vector, matrix, struct or array of a kernel, with Python's operators."""
+    """A scalar, vector, matrix, struct, array or dataclass argument of a kernel, with Python's operators."""
 
     def __init__(self, w, value):
         self._walker, self._value = w, value

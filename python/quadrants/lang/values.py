@@ -10,6 +10,7 @@ Functions here take the walker `w` first: it holds the builder and the options.
 
 from quadrants._native import Value, Var
 from quadrants.lang.exception import QuadrantsCompilationError, QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.util import hook
 
 SMALL = 16
 NUMBERS = frozenset((int, float, bool))
@@ -113,7 +114,10 @@ def describe(w, x) -> str:
         return str(x.acc.dtype)
     if type(x) in RECORDS:
         return "[Struct {" + ", ".join(f"{name}: {describe(w, e)}" for name, e in x.members.items()) + "}]"
-    what = getattr(x, "what", None)  # memory and ranges
+    what = hook(x, "what")  # memory and ranges
+    if what is None:
+        what = hook(x, "class_name")  # objects of dataclasses
+        return what if isinstance(what, str) else type(x).__name__
     return what.lower() if isinstance(what, str) else type(x).__name__
 
 

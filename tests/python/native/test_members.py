@@ -45,7 +45,7 @@ def test_items_of_a_dict_and_its_size(context):
     k, calls = kernel(context, lambda t: plan, [("arg", 2, 0)], n.i32)
     assert k(Thing(d={"x": 3, "y": 1})) == [3]
     for members in ({"x": 3}, {"x": 3, "y": 4, "z": 5}, {"y": 1, "z": 2}, [1, 2]):
-        with pytest.raises(QuadrantsRuntimeTypeError, match="Argument \\(0,\\).*parameter 't'"):
+        with pytest.raises(QuadrantsRuntimeTypeError, match="Argument \\(0,\\).*parameter 't"):
             k(Thing(d=members))
 
 

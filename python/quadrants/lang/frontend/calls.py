@@ -14,6 +14,7 @@ from quadrants.lang.frontend.results import resolve_types
 from quadrants.lang.frontend.stmts import cast_result
 from quadrants.lang.frontend.table import EXPR, NeedVariable, ev, ref, run
 from quadrants.lang.func import BoundFunc, Func
+from quadrants.lang.util import hook
 from quadrants.lang.values import (
     COMPOUND,
     MATRICES,
@@ -121,7 +122,10 @@ def call_target(w, node, target):
     if kind is type and issubclass(target, _matrix_class()):
         args, kwargs = arguments(w, node)
         return _made(target.__name__, matrices.new_matrix, w, args, kwargs)
-    if hasattr(target, "_primal"):
+    if kind is bundles.Method:
+        args, kwargs = arguments(w, node)
+        return call_python(w, node, target.function, [target.owner, *args], kwargs)
+    if hook(target, "_primal") is not None:
         raise QuadrantsSyntaxError(
             "Kernels cannot call other kernels. I.e., nested kernels are not allowed. Please check "
             "if you have direct/indirect invocation of kernels within kernels."
@@ -133,7 +137,7 @@ def call_target(w, node, target):
     inside = getattr(type(target), "__call__", None)
     if type(inside) is Func:
         return inline(w, node, inside, target)
-    later = getattr(target, "_quadrants_later", None)
+    later = hook(target, "_quadrants_later")
     if later is not None:
         raise QuadrantsSyntaxError(f"qd.{later} is not supported yet")
     if not callable(target):
@@ -391,7 +395,7 @@ def _as_annotated(w, func, name, annotation, v):
             )
         return v
     if isinstance(annotation, DataType) or annotation in (int, float, bool):
-        if type(v) not in SCALARS:
+        if type(v) not in SCALARS and type(v) not in MATRICES:
             raise QuadrantsTypeError(f'"{name}" of "{func.__name__}" takes {annotation}, got {describe(w, v)}')
         return cast(w, v, matrices.cook_dtype(annotation))
     raise QuadrantsSyntaxError(

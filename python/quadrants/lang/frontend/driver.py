@@ -30,6 +30,7 @@ from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     loops,
     members,
     nodes,
+    objects,
     precision,
     reports,
     stmts,
@@ -85,11 +86,21 @@ def _walk_until_settled(kernel, values, runtime):
     while True:
         w = Walker(kernel.name, runtime, forced)
         try:
-            return _walk(w, kernel, values)
+            found = _walk(w, kernel, values)
         except NeedVariable as need:
             forced.setdefault(need.source, set()).add(need.name)
+            continue
         except Exception as error:
+            _warn(w)
             raise _reported(w, error, runtime) from (error if _foreign(error) else None)
+        _warn(w)
+        return found
+
+
+def _warn(w):
+    """Gives the warnings of a walk that has ended."""
+    for one in w.rec.warned.values():
+        errors.give(*one)
 
 
 def _foreign(error):
@@ -170,7 +181,7 @@ def parameter(w, kernel, plan, k, name, annotation, value):
         return _array(w, kernel, plan, k, name, annotation, value)
     if isinstance(annotation, DataType) or annotation in (int, float, bool):
         dtype = cook_dtype(annotation)
-        check_number(kernel, k, name, dtype, value)
+        check_number(kernel, w.positions.get(k, k), name, dtype, value)
         plan[k] = ("scalar", dtype)
         w.words.append(("arg", k, 0))
         return w.b.scalar_param(dtype, name)
@@ -195,6 +206,7 @@ def _unwrapped(w, kernel, plan, k, name, annotation, value):
     plan[k] = ("instance", type(value))
     inner = len(plan)
     plan.append(None)
+    w.positions[inner] = w.positions.get(k, k)
     found = parameter(w, kernel, plan, inner, name, annotation, value._impl)
     plan[inner] = ("member", k, "_impl", plan[inner])
     return found

@@ -5,8 +5,10 @@ failure is read from the traceback's frames.
 """
 
 import ast
+import sys
 import warnings
 
+from quadrants import _logging
 from quadrants.lang import exception as ex
 
 _OURS = ex.QuadrantsCompilationError
@@ -50,10 +52,35 @@ def shown(where) -> str:
     return "".join(place(source, at) for source, at in where)
 
 
-def warn(w, text, node):
-    """A SyntaxWarning at a node; noted, so that a kernel that comes from the cache gives it too."""
-    w.rec.warned.append((w.source, node.lineno, text))
-    warnings.warn_explicit(text, SyntaxWarning, w.source.file, w.source.line(node))
+_KINDS = {kind.__name__: kind for kind in (SyntaxWarning, UserWarning, DeprecationWarning)}
+
+
+def warn(w, text, node, kind="SyntaxWarning", source=None):
+    """Notes a warning at a node: of a class by name, or a line of the "log". It is given when the walk has ended, once for a
+    line of the source, and again by a kernel that comes from the cache."""
+    source = source or w.source
+    end = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
+    at = Place(node.lineno, node.col_offset, *end)
+    w.rec.warned.setdefault((kind, id(source), node.lineno, text), (source, at, kind, text))
+
+
+def give(source, at, kind, text):
+    """Gives a noted warning."""
+    if kind == "log":
+        _logging.warn(place(source, at) + text)
+    else:
+        warnings.warn_explicit(text, _KINDS[kind], source.file, source.line(at))
+
+
+def current_node():
+    """The syntax node that the handlers on the stack work on."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        found = frame.f_locals.get("node")
+        if isinstance(found, ast.AST) and hasattr(found, "lineno"):
+            return found
+        frame = frame.f_back
+    return None
 
 
 def place(source, node) -> str:
@@ -92,7 +119,8 @@ def _wrapper(kind):
     """QuadrantsCompilationError that is also a `kind`, so that callers may catch either."""
     if kind not in _wrapped:
         try:
-            _wrapped[kind] = type("QuadrantsCompilationError", (_OURS, kind), {"__module__": _OURS.__module__})
+            text = {"__module__": _OURS.__module__, "__str__": Exception.__str__}  # a KeyError would show the repr
+            _wrapped[kind] = type("QuadrantsCompilationError", (_OURS, kind), text)
             _wrapped[kind]("probe")
         except TypeError:
             _wrapped[kind] = _OURS

@@ -8,13 +8,14 @@ import types
 import numpy as np
 
 from quadrants._native import Value, Var
-from quadrants.lang import swizzle, traced
+from quadrants.lang import swizzle
 from quadrants.lang.elementwise import binary, unary
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.frontend import access, conditions, hooks, matrices, reports, structs, views
+from quadrants.lang.frontend import access, bundles, conditions, hooks, matrices, reports, structs, views, watched
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import EXPR, REF, ev, ref
 from quadrants.lang.scalars import PYTHON, SYMBOLS, number2, scalar2
+from quadrants.lang.util import hook
 from quadrants.lang.values import (
     MATRICES,
     NUMBERS,
@@ -45,19 +46,13 @@ def name_value(w, node):
     return load(w, v)
 
 
-_WIDER = "Say the type, such as qd.i64(...), or choose another default: qd.init(default_ip=qd.i64)."
-
-
 def name_ref(w, node):
     v = w.vars.get(node.id, w)
     return w.outer(node.id) if v is w else v
 
 
 def constant(w, node):
-    v = node.value
-    if type(v) is int and not w.static and not w.ip_min <= v <= w.ip_max:
-        raise QuadrantsTypeError(f"Integer literal {v} exceeded the range of default_ip: {w.default_ip}. {_WIDER}")
-    return v
+    return node.value
 
 
 def named(w, node):
@@ -87,6 +82,8 @@ def _operation(w, node, x):
     y = ev(w, node.right)
     op = type(node.op)
     if op is ast.MatMult:
+        if _answers(x, "__matmul__") or _answers(y, "__rmatmul__"):
+            return w.wrap(watched.run(w, node, operator.matmul, (x, y)))
         return matrices.matmul(w, x, y)
     if type(x) in NUMBERS and type(y) in NUMBERS:
         return number2(w, op, x, y)
@@ -106,11 +103,17 @@ def _operation(w, node, x):
         raise QuadrantsTypeError(
             f"unsupported operand type(s) for '{SYMBOLS[op]}': '{describe(w, x)}' and '{describe(w, y)}'"
         )
-    return w.wrap(traced.call(w, node, PYTHON[op], (x, y), {}))
+    return w.wrap(watched.run(w, node, PYTHON[op], (x, y)))
+
+
+def _answers(x, method):
+    """Whether an object of a program's class has an operator of its own."""
+    kind = type(x)
+    return kind.__module__.partition(".")[0] not in ("builtins", "quadrants", "numpy") and hasattr(kind, method)
 
 
 def _opaque(x):
-    return type(x) is Acc or type(x) in RECORDS or isinstance(x, (reports.Text, types.ModuleType))
+    return type(x) in (Acc, bundles.Bundle, *RECORDS) or isinstance(x, (reports.Text, types.ModuleType))
 
 
 _UNARY = {ast.USub: "neg", ast.Invert: "invert", ast.Not: "logical_not"}
@@ -118,11 +121,6 @@ _UNARY = {ast.USub: "neg", ast.Invert: "invert", ast.Not: "logical_not"}
 
 def unary_op(w, node):
     op = type(node.op)
-    if op is ast.USub and type(node.operand) is ast.Constant and type(node.operand.value) is int:
-        v = -node.operand.value
-        if not w.static and v < w.ip_min:
-            raise QuadrantsTypeError(f"Integer literal {v} exceeded the range of default_ip: {w.default_ip}. {_WIDER}")
-        return v
     x = ev(w, node.operand)
     if op is ast.UAdd:
         return x
@@ -131,7 +129,7 @@ def unary_op(w, node):
     if op is ast.Not:
         return not conditions.truth(w, x, "not")
     if hasattr(type(x), f"__{_UNARY[op]}__"):
-        return w.wrap(traced.call(w, node, getattr(operator, _UNARY[op]), (x,), {}))
+        return w.wrap(watched.run(w, node, getattr(operator, _UNARY[op]), (x,)))
     raise QuadrantsTypeError(f"unsupported operand type for '{_UNARY[op]}': '{describe(w, x)}'")
 
 
@@ -179,7 +177,7 @@ def compare_one(w, op, x, y):
         return scalar2(w, w.cmp_name[op], x, y)
     if type(x) in MATRICES or type(y) in MATRICES:
         return binary(w, w.cmp_name[op], x, y)
-    if type(x) in RECORDS or type(y) in RECORDS:
+    if any(type(v) in RECORDS or type(v) is bundles.Bundle for v in (x, y)):
         raise QuadrantsTypeError(
             f"structs cannot be compared ('{describe(w, x)}' and '{describe(w, y)}'): compare their members"
         )
@@ -189,7 +187,7 @@ def compare_one(w, op, x, y):
         raise QuadrantsTypeError(
             f"unsupported operand type(s) for '{_SIGNS[op]}': '{describe(w, x)}' and '{describe(w, y)}'"
         )
-    return traced.call(w, None, _STATIC_COMPARE[op], (x, y), {})
+    return watched.run(w, None, _STATIC_COMPARE[op], (x, y))
 
 
 _SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
@@ -238,7 +236,7 @@ def iterate(w, x, what="comprehension"):
         return elements(w, x)
     if isinstance(x, (list, tuple, range, dict, zip, enumerate, map, filter, str, set, frozenset, np.ndarray)):
         return [w.wrap(v) for v in x]
-    items = getattr(x, "static_items", None)
+    items = hook(x, "static_items")
     if items is not None:
         return items(w)
     raise QuadrantsSyntaxError(f"a {what} needs something whose length is known at compile time, got {describe(w, x)}")
@@ -306,7 +304,9 @@ def enum_member(w, node, number):
     found = number
     if type(node) is ast.Attribute:
         owner = ref(w, node.value)
-        if getattr(owner, "kernel_attribute", None) is None and type(owner) not in RECORDS:
+        if type(owner) is bundles.Bundle:
+            found = owner.class_attribute(w, node.attr, number)
+        elif hook(owner, "kernel_attribute") is None and type(owner) not in RECORDS:
             found = w.rec.attribute(owner, node.attr)
     elif type(node) is ast.Name:
         found = w.rec.name(w.fn, node.id) if node.id not in w.vars else w.enums.get(node.id)
@@ -349,7 +349,7 @@ def attribute_of(w, x, attr):
         return swizzle.pick(w, x, attr)
     if kind is Value or kind is Var:
         raise QuadrantsSyntaxError(f"a scalar of type {x.dtype} has no attribute '{attr}'")
-    getter = getattr(x, "kernel_attribute", None)
+    getter = hook(x, "kernel_attribute")
     if getter is not None:
         return getter(w, attr)
     root = w.roots.get(id(x))
@@ -431,7 +431,9 @@ def subscript_of(w, x, node):
                 return matrices.subscript_at(w, table, index, node)
         return w.wrap(_python_item(w, x, index))
     part = hooks.subscript(w, x, node)
-    return w.wrap(traced.call(w, node, operator.getitem, (x, ev(w, node.slice)), {})) if part is None else part
+    if part is None and hook(x, "kernel_attribute") is not None:
+        raise QuadrantsTypeError(f"'{describe(w, x)}' cannot be indexed inside kernels")
+    return w.wrap(watched.run(w, node, operator.getitem, (x, ev(w, node.slice)))) if part is None else part
 
 
 def _as_table(w, x):

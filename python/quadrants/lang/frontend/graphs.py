@@ -1,14 +1,15 @@
 """`with` statements of kernels, and `qd.graph.do_while` where it cannot stand: sections run one after the other, inline."""
 
 import ast
-import warnings
 
 from quadrants import graph
 from quadrants.lang import graph_names
 from quadrants.lang.exception import QuadrantsSyntaxError
+from quadrants.lang.frontend import errors
 from quadrants.lang.frontend.calls import SPECIAL
 from quadrants.lang.frontend.stmts import is_static
 from quadrants.lang.frontend.table import STMT, ref, run
+from quadrants.lang.util import hook
 
 _ONLY = (
     "'with' in Quadrants kernels only supports qd.stream_parallel(), qd.checkpoint(), qd.graph.parallel_context(), or "
@@ -38,10 +39,8 @@ def _target(w, node):
     if known is None:
         return found
     old, new = known
-    warnings.warn(
-        f"qd.{old}() is deprecated and will be removed in a future release; use qd.{new}() instead.",
-        DeprecationWarning, stacklevel=2,
-    )  # fmt: skip
+    text = f"qd.{old}() is deprecated and will be removed in a future release; use qd.{new}() instead."
+    errors.warn(w, text, node, "DeprecationWarning")
     return getattr(graph, new.rpartition(".")[2])
 
 
@@ -55,7 +54,7 @@ def with_(w, node):
         )
     elif target is graph_names.stream_parallel:
         _stream_parallel(w, node)
-    elif getattr(target, "_quadrants_later", None) == "checkpoint":
+    elif hook(target, "_quadrants_later") == "checkpoint":
         raise QuadrantsSyntaxError("qd.checkpoint is not supported yet")
     else:
         raise QuadrantsSyntaxError(_ONLY)

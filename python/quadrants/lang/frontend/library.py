@@ -294,6 +294,8 @@ def len_(w, x):
         return x.n
     if type(x) is Acc:
         return x.shape[0]
+    if not hasattr(x, "__len__"):
+        raise QuadrantsTypeError(f"object of type '{describe(w, x)}' has no len() inside kernels")
     return len(x)
 
 

@@ -5,10 +5,9 @@ import types
 import numpy as np
 
 from quadrants._native import Value, Var
-from quadrants.lang import traced
 from quadrants.lang.exception import QuadrantsTypeError
 from quadrants.lang.forms import plain
-from quadrants.lang.frontend import errors, repeatable
+from quadrants.lang.frontend import bundles, errors, repeatable, watched
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.values import MATRICES, PLACES
 
@@ -68,7 +67,7 @@ def call_python(w, node, target, args, kwargs):
             )
         return w.wrap(target(*args, **kwargs))
     if module.split(".")[0] == "quadrants" or isinstance(target, types.BuiltinMethodType) or _quiet(target):
-        return w.wrap(target(*[_unwrap(a) for a in args], **{k: _unwrap(v) for k, v in kwargs.items()}))
+        return w.wrap(target(*[_unwrap(target, a) for a in args], **{k: _unwrap(target, v) for k, v in kwargs.items()}))
     if not w.static:
         errors.warn(
             w,
@@ -76,7 +75,7 @@ def call_python(w, node, target, args, kwargs):
             "processed by the Quadrants AST transformer. The function may not work as expected. Proceed with caution!",
             node,
         )
-    return w.wrap(traced.call(w, node, target, args, kwargs))
+    return w.wrap(watched.run(w, node, target, args, kwargs))
 
 
 def _quiet(target):
@@ -86,7 +85,18 @@ def _quiet(target):
         return False
 
 
-def _unwrap(x):
+_OF_THE_CLASS = frozenset((isinstance, type, callable, id))  # what they answer for an object holds for its class
+
+
+def _unwrap(target, x):
+    """What a builtin function gets for an argument."""
+    if type(x) is bundles.Bundle:
+        if target not in _OF_THE_CLASS:
+            raise QuadrantsTypeError(
+                f"{target.__name__}() of a {x.class_name}: a kernel takes such an object apart member by member; "
+                "apply it to a member"
+            )
+        return x.obj
     return x.obj if type(x) is Acc and x.obj is not None else x
 
 

@@ -4,7 +4,6 @@ The checked operations stand in for the builder's in the walker's tables, so oth
 """
 
 import ast
-import sys
 
 from quadrants.lang.frontend import errors
 from quadrants.lang.frontend.reports import Site
@@ -31,11 +30,7 @@ def _checked(w, name, plain):
 
 
 def _say(w, name, bad):
-    node, frame = None, sys._getframe(2)
-    while frame is not None and node is None:
-        found = frame.f_locals.get("node")
-        node = found if isinstance(found, ast.AST) and hasattr(found, "lineno") else None
-        frame = frame.f_back
+    node = errors.current_node()
     b = w.b
     b.when(bad)
     b.report(w.add_site(Site(False, [f"{_WORDS[name]} overflow detected in "], errors.trail(w, node))), False, [])

@@ -1,10 +1,8 @@
 """The warning for an assignment that may lose precision: a wider or a real value goes into a narrower place.
 
-A constant that the place holds exactly gives none. The lines are written when the walk has settled, once for each place in
-the source; a kernel that comes from the cache is not walked, so it gives none again.
+A constant that the place holds exactly gives none. Each place in the source gives one line.
 """
 
-from quadrants import _logging
 from quadrants._native import Value, Var
 from quadrants.lang.frontend import errors
 from quadrants.lang.values import MATRICES, Elem, MatVar, element_dtype
@@ -47,6 +45,6 @@ def _entries(w, place):
 
 
 def deliver(w):
-    """Writes the noted warnings to the log."""
+    """Notes them as lines of the log."""
     for source, node, text in w.lossy.values():
-        _logging.warn(errors.place(source, node) + text)
+        errors.warn(w, text, node, "log", source)

@@ -2,9 +2,9 @@
 constants by name (`UPPERCASE`) and what stands in `qd.static` only warn. The source tier itself needs no such promise."""
 
 import enum
-import warnings
 
 from quadrants.lang.exception import QuadrantsCompilationError
+from quadrants.lang.frontend import errors
 
 
 def check(w, name: str) -> None:
@@ -24,4 +24,4 @@ def check(w, name: str) -> None:
         raise QuadrantsCompilationError(text)
     if name not in w.impure:
         w.impure.add(name)
-        warnings.warn_explicit(text, UserWarning, w.source.file, w.source.first)
+        errors.warn(w, text, w.source.tree, "UserWarning")

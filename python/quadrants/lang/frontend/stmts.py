@@ -10,7 +10,7 @@ from quadrants.lang.exception import (
     QuadrantsSyntaxError,
     QuadrantsTypeError,
 )
-from quadrants.lang.frontend import access, errors, hooks, matrices, precision, reports, structs
+from quadrants.lang.frontend import access, bundles, errors, hooks, matrices, precision, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.table import STMT, NeedVariable, ev, ref, run
@@ -38,6 +38,7 @@ from quadrants.lang.values import (
     store,
     variable,
 )
+from quadrants.types.compound import MatrixType
 from quadrants.types.structs import StructType
 
 
@@ -87,35 +88,37 @@ def _assign_static(w, node):
             w.declare(t.id, w.wrap(item))
 
 
-def assign_to(w, node, v):
-    """Assigns a value to any target."""
-    kind = type(node)
+def assign_to(w, target, v):
+    """Assigns a value to any target. Errors point at the statement, whose handler names it `node`."""
+    kind = type(target)
     if kind is ast.Name:
-        current = w.vars.get(node.id)
+        current = w.vars.get(target.id)
         if current is not None and (type(current) is Var or type(current) in PLACES):
-            precision.assigned(w, node, current, v)
-        assign_name(w, node.id, v)
+            precision.assigned(w, target, current, v)
+        assign_name(w, target.id, v)
     elif kind is ast.Tuple or kind is ast.List:
-        _unpack(w, node, v)
+        _unpack(w, target, v)
     elif kind is ast.Subscript or kind is ast.Attribute:
-        place = ref(w, node)
+        place = ref(w, target)
         if type(place) not in PLACES:
             if hooks.assign(w, place, v):
                 return
-            raise _not_assignable(w, node, place)
-        precision.assigned(w, node, place, v)
+            raise _not_assignable(w, target, place)
+        precision.assigned(w, target, place, v)
         store(w, place, v)
     else:
         raise QuadrantsSyntaxError(f'Unsupported assignment target "{kind.__name__}"')
 
 
-def _not_assignable(w, node, place):
+def _not_assignable(w, target, place):
     """The error for a target that is no place; a plain name below it gets its variable and the walk starts again."""
-    base = node
+    base = target
     while type(base) in (ast.Subscript, ast.Attribute):
         base = base.value
     if type(base) is ast.Name:
         bound = w.vars.get(base.id)
+        if type(bound) is bundles.Bundle:
+            return QuadrantsSyntaxError(_immutable(ast.unparse(target)))
         if base.id in w.readonly and type(bound) not in (Mat, Rec):
             return QuadrantsSyntaxError(_immutable(base.id))
         if type(bound) in (Mat, Rec, Value) and base.id not in w.forced:
@@ -130,7 +133,7 @@ def _immutable(name):
     )
 
 
-def _unpack(w, node, v):
+def _unpack(w, target, v):
     if type(v) in MATRICES:
         if v.ndim == 2 and v.m > 1:
             raise QuadrantsSyntaxError("Matrices with more than one column cannot be unpacked")
@@ -140,12 +143,12 @@ def _unpack(w, node, v):
     if type(v) is Acc or not hasattr(v, "__len__"):
         raise QuadrantsSyntaxError(f"cannot unpack '{describe(w, v)}'")
     items = list(v)
-    if any(type(t) is ast.Starred for t in node.elts):
+    if any(type(t) is ast.Starred for t in target.elts):
         raise QuadrantsSyntaxError("Starred assignment targets are not supported")
-    if len(items) != len(node.elts):
+    if len(items) != len(target.elts):
         raise QuadrantsSyntaxError("The number of targets is not equal to value length")
-    for target, item in zip(node.elts, items):
-        assign_to(w, target, item)
+    for one, item in zip(target.elts, items):
+        assign_to(w, one, item)
 
 
 def assign_name(w, name, v):
@@ -169,8 +172,8 @@ def _new_binding(w, name, v):
         return v if once else variable(w, v)
     if kind is Big:
         return variable(w, v)
-    if kind is list and w.source.stores.get(name, 1) > 1:
-        return [_new_binding(w, name, e) for e in v]  # its elements are assigned
+    if kind in (list, tuple) and w.source.stores.get(name, 1) > 1:
+        return kind(_new_binding(w, name, e) for e in v)  # its elements are assigned
     return hooks.bind(w, v)
 
 
@@ -210,31 +213,26 @@ def bind_target(w, node, item, stores):
 def ann_assign(w, node):
     if node.value is None:
         raise QuadrantsSyntaxError("an annotation needs a value: `x: T = v`")
-    if type(node.target) is not ast.Name:
-        raise QuadrantsSyntaxError("only plain names can be annotated")
-    name = node.target.id
+    name = node.target.id if type(node.target) is ast.Name else None
     if name in w.readonly:
         raise QuadrantsSyntaxError(_immutable(name))
     dtype = ev(w, node.annotation)
     v = ev(w, node.value)
-    if isinstance(dtype, matrices_type()):
+    if isinstance(dtype, MatrixType):
         v = matrices.to_type(w, v, dtype)
     elif isinstance(dtype, StructType):
         v = structs.to_struct(w, v, dtype)
     else:
         v = cast(w, v, matrices.cook_dtype(dtype))
+    if name is None:
+        assign_to(w, node.target, v)
+        return
     current = w.vars.get(name, w)
     if current is not w and describe(w, load(w, current)) != describe(w, v):
         raise QuadrantsSyntaxError(
             f'Static assign cannot have type overloading: "{name}" is annotated with another type than before'
         )
     assign_name(w, name, v)
-
-
-def matrices_type():
-    from quadrants.types.compound import MatrixType
-
-    return MatrixType
 
 
 _ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}

@@ -229,9 +229,9 @@ def subscript(w, x, key):
 # ---------------------------------------------------------------------------------------------------------- parameters
 def parameter(w, plan, k, name, kind: StructType, value, kernel):
     """The value of a parameter of a struct type. Its members are members of the argument in the launch plan."""
-    own = isinstance(value, Struct)
+    own, of = isinstance(value, Struct), (kernel, w.positions.get(k, k))
     if not (own or isinstance(value, dict)) or set(value.keys if own else value) != set(kind.members):
-        raise _mismatch(kernel, k, name, kind, value)
+        raise _mismatch(*of, name, kind, value)
     if own:
         plan[k] = ("instance", type(value))
         plan.append(("member", k, "entries", ("mapping", len(kind.members))))
@@ -239,7 +239,7 @@ def parameter(w, plan, k, name, kind: StructType, value, kernel):
     else:
         plan[k] = ("mapping", len(kind.members))
         owner = k
-    return members_of(w, plan, owner, name, kind, value.entries if own else value, (kernel, k, name, kind, value))
+    return members_of(w, plan, owner, name, kind, value.entries if own else value, of)
 
 
 def _mismatch(kernel, k, name, kind, value):
@@ -249,7 +249,8 @@ def _mismatch(kernel, k, name, kind, value):
     )
 
 
-def members_of(w, plan, owner, name, kind, entries, whole):
+def members_of(w, plan, owner, name, kind, entries, of):
+    """The members as values; `of`: kernel and number of the parameter, for errors."""
     members = {}
     for key, t in kind.members.items():
         at, path = len(plan), f"{name}.{key}"
@@ -257,12 +258,12 @@ def members_of(w, plan, owner, name, kind, entries, whole):
             one = entries[key]
             own = isinstance(one, Struct)
             if not (own or isinstance(one, dict)) or set(one.keys if own else one) != set(t.members):
-                raise _mismatch(*whole)
+                raise _mismatch(*of, path, t, one)
             plan.append(("member", owner, key, ("instance", type(one)) if own else ("mapping", len(t.members))))
             if own:
                 plan.append(("member", at, "entries", ("mapping", len(t.members))))
                 at += 1
-            members[key] = members_of(w, plan, at, path, t, one.entries if own else one, whole)
+            members[key] = members_of(w, plan, at, path, t, one.entries if own else one, of)
             continue
         types = [t] if isinstance(t, DataType) else [t.dtype or w.default_fp] * (t.n * (t.m or 1))
         plan.append(("member", owner, key, ("scalar", t) if isinstance(t, DataType) else ("scalars", types)))

@@ -2,12 +2,11 @@
 else is made of them here, while the kernel is walked. Handlers take the walker and values.
 """
 
-import warnings
-
 from quadrants import _native
 from quadrants._native import Value
 from quadrants.lang.elementwise import map1
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.frontend import errors
 from quadrants.lang.frontend.calls import PLAIN, call_with_values
 from quadrants.lang.values import MATRICES, SCALARS, describe, dtype_of
 from quadrants.simt import block, grid, refusal, subgroup, warp
@@ -303,9 +302,8 @@ def deprecated(group, old, new):
     handler = PLAIN[getattr(_GROUPS[group], new)]
 
     def warned(w, *values):
-        warnings.warn(
-            f"qd.simt.{group}.{old} is deprecated, use qd.simt.{group}.{new}", DeprecationWarning, stacklevel=2
-        )
+        text = f"qd.simt.{group}.{old} is deprecated, use qd.simt.{group}.{new}"
+        errors.warn(w, text, errors.current_node(), "DeprecationWarning")
         return handler(w, *values)
 
     PLAIN[getattr(_GROUPS[group], old)] = warned

@@ -59,6 +59,8 @@ class Walker:
         self.pure, self.impure = False, set()  # fastcache=True, and the names it warned of
         self.words, self.sites, self.locked = [], [], []
         self.bound = {}  # parameter by id of the buffer; `words` keeps the buffers alive
+        self.watched = set()  # see watched.py
+        self.positions = {}  # number of the parameter that a member of the plan belongs to
         self.accs, self.keep = {}, []
         self.team = None  # block size asked for by the parallel loop being walked, 0: none; see threads
         self.shared_bytes = 0
