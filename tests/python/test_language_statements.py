@@ -51,6 +51,20 @@ ROWS = {
         [0, 1, 2, 10, 11, 12],
     ),
     "grouped ndrange": ("for I in qd.grouped(qd.ndrange(2, 2)):\n    out[I[0] * 2 + I[1]] = I.sum()", [0, 1, 1, 2]),
+    "ndrange hides a name": (
+        "i = 5\nfor i, j in qd.ndrange(2, 2):\n    out[i * 2 + j] = 1\nout[4] = i",
+        [1, 1, 1, 1, 5],
+    ),
+    "grouped ndrange hides a name": (
+        "I = 5\nfor I in qd.grouped(qd.ndrange(2, 2)):\n    out[I[1]] = 1\nout[2] = I",
+        [1, 1, 5],
+    ),
+    "annotated element": ("out[1]: qd.i8 = 300", [0, 44]),
+    "list with an assigned element": (
+        "d = [1, 2]\nd[0] = 5\nout[0], out[1] = d\nout[2], out[3] = qd.max(*d), sum(d)\nfor x in qd.static(d):\n    out[4] += x",
+        [5, 2, 5, 7, 7],
+    ),
+    "elements of a tuple": ("t = (1, 2)\nt[0] = 5\nout[0], out[1] = t", [5, 2]),
     "struct for": ("for i in out:\n    out[i] = 7 - i", [7, 6, 5, 4, 3, 2, 1, 0]),
     "grouped": ("for I in qd.grouped(out):\n    out[I] = I[0] + 1", [1, 2, 3, 4, 5, 6, 7, 8]),
     "static range": ("for i in qd.static(range(4)):\n    out[i] = i + 1", [1, 2, 3, 4]),

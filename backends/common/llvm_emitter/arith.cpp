@@ -224,7 +224,8 @@ llvm::Value *Emit::quotient(llvm::Value *x, llvm::Value *y) {
 
 // With fast math LLVM makes products of a constant exponent that is whole. Large ones stay calls, for each product adds
 // to the error; and so do halves like -1.5, which LLVM takes apart into x^-2 * sqrt(x): not a number at 0. No
-// reciprocals, for the estimate of one is not a number where it should be infinite.
+// reciprocals, for the estimate of one is not a number where it should be infinite. Of an exponent that was an integer it
+// would make a call of the compiler's run-time library, which is not there.
 llvm::Value *Emit::power(llvm::Value *x, llvm::Value *y) {
   llvm::IRBuilder<>::FastMathFlagGuard guard(b);
   llvm::FastMathFlags flags = fast;
@@ -232,6 +233,8 @@ llvm::Value *Emit::power(llvm::Value *x, llvm::Value *y) {
   if (const auto *constant = llvm::dyn_cast<llvm::ConstantFP>(y)) {
     const double e = std::fabs(constant->getValue().convertToDouble());
     if (e > 16 || (e != 0.5 && e != std::floor(e))) flags = {};
+  } else {
+    flags.setApproxFunc(false);
   }
   b.setFastMathFlags(flags);
   return b.CreateBinaryIntrinsic(in::pow, x, y);

@@ -179,8 +179,8 @@ def _numbered(path: str, series_num: int) -> str:
 
 
 def write_vtk(scalar_field: Any, filename: str) -> None:
-    """Writes a 2-D or 3-D scalar field as `filename.vtr`, for ParaView; ValueError for other dimensions.
-    Needs the package pyevtk (ImportError)."""
+    """Writes a 2-D or 3-D scalar field as `filename.vtr`, for ParaView: a grid of unit cells, whose values are called
+    `filename`. ValueError for other dimensions. Needs the package pyevtk (ImportError)."""
     try:
         from pyevtk.hl import gridToVTK
     except ImportError:
@@ -191,5 +191,5 @@ def write_vtk(scalar_field: Any, filename: str) -> None:
     if values.ndim not in (2, 3):
         raise ValueError(f"write_vtk takes a field of two or three dimensions, found {values.ndim}")
     values = np.ascontiguousarray(values.reshape(*values.shape, *([1] * (3 - values.ndim))))
-    axes = [np.arange(extent, dtype=np.float64) for extent in values.shape]
-    gridToVTK(filename, *axes, pointData={"data": values})
+    axes = [np.arange(extent + 1) for extent in values.shape]
+    gridToVTK(filename, *axes, cellData={filename: values})

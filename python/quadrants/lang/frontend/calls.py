@@ -158,7 +158,7 @@ def arguments(w, node):
     for a in node.args:
         if type(a) is ast.Starred:
             v = ev(w, a.value)
-            args.extend(matrices.elements(w, v) if type(v) in MATRICES else v)
+            args.extend(matrices.elements(w, v) if type(v) in MATRICES else (load(w, e) for e in v))
         else:
             args.append(ev(w, a))
     kwargs = {}
@@ -302,7 +302,7 @@ def bound_nodes(w, node, sig, owner):
     for a in node.args:
         if type(a) is ast.Starred:
             v = ev(w, a.value)
-            nodes.extend(matrices.elements(w, v) if type(v) in MATRICES else v)
+            nodes.extend(matrices.elements(w, v) if type(v) in MATRICES else (load(w, e) for e in v))
         else:
             nodes.append(a)
     keywords = {}

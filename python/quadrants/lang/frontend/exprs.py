@@ -235,7 +235,7 @@ def iterate(w, x, what="comprehension"):
     if type(x) in MATRICES:
         return elements(w, x)
     if isinstance(x, (list, tuple, range, dict, zip, enumerate, map, filter, str, set, frozenset, np.ndarray)):
-        return [w.wrap(v) for v in x]
+        return [w.wrap(load(w, v)) for v in x]
     items = hook(x, "static_items")
     if items is not None:
         return items(w)

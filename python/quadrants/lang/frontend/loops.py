@@ -150,6 +150,8 @@ def _for(w, node):
         _range(w, node, over, config)
     elif kind is Grouped:
         inner = over.inner if type(over.inner) is Range else _box(w, over.inner)
+        if inner.what != "ndrange":  # whose targets may hide a name, as without qd.grouped
+            _check_shadow(w, node.target)
         _run(w, node, inner, config, lambda index: _bind_group(w, node, index))
     elif kind is Node:
         _check_arity(node.target, len(over.shape))
@@ -239,7 +241,6 @@ def _bind(w, target, index):
 def _bind_group(w, node, index):
     if type(node.target) is not ast.Name:
         raise QuadrantsSyntaxError("a loop over qd.grouped takes one target")
-    _check_shadow(w, node.target)
     v = Mat(len(index), 1, 1, list(index))
     name = node.target.id
     w.declare(name, variable(w, v) if name in w.source.stores or name in w.forced else v)

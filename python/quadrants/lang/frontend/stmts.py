@@ -142,7 +142,7 @@ def _unpack(w, target, v):
         v = [load(w, e) for _, e in v.members.items()]
     if type(v) is Acc or not hasattr(v, "__len__"):
         raise QuadrantsSyntaxError(f"cannot unpack '{describe(w, v)}'")
-    items = list(v)
+    items = [load(w, e) for e in v]
     if any(type(t) is ast.Starred for t in target.elts):
         raise QuadrantsSyntaxError("Starred assignment targets are not supported")
     if len(items) != len(target.elts):
