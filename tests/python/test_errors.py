@@ -79,7 +79,10 @@ ROWS = [
     ("for i in qd.ndrange(2, 2):\n    pass", S, "not equal to the dimension of the ndrange", None),
     ("for i in a:\n    pass", X, "Number of struct-for indices does not match", None),
     ("for i in n:\n    pass", TypeError, "Cannot loop over the object", None),
-    ("for i in range(3):\n    break", S, "Cannot break in the outermost loop", None),
+    ("for i in range(3):\n    break", S, "Cannot break in the outermost loop", "break"),
+    ("for i in range(3):\n    if i > 1:\n        break", S, "Cannot break in the outermost loop", "break"),
+    ("for i in F0:\n    n", X, "does not match loop variable dimensionality (1 != 0)", None),
+    ("qd.loop_config(block_dim=n)", S, "must be a constant integer from 1 to 1024, found i32", None),
     ("for i in range(3):\n    pass\nelse:\n    pass", S, "'else' clause for 'for' not supported", None),
     ("while n > 0:\n    pass\nelse:\n    pass", S, "'else' clause for 'while' not supported", None),
     ("i = 0\nfor i in range(3):\n    pass", S, "Variable 'i' is already declared in the outer scope", None),
@@ -130,6 +133,7 @@ ROWS = [
 ]
 HEAD = """import math
 N = [1]
+F0 = qd.field(qd.i32, ())
 @qd.kernel
 def other():
     pass

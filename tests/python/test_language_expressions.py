@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from program_text import kernel_of
 
@@ -206,3 +207,28 @@ def test_objects_are_asked_for_nothing_but_what_is_written(arch, error):
     assert isinstance(caught.value, error)
     with pytest.raises(qd.QuadrantsTypeError, match="'Bag' is not callable"):
         kernel_of("o()", "a: qd.i32", "qd.i32", o=Bag())(1)
+
+
+LISTS = [
+    ("(a + [1, 2])[1]", 5), ("([1, 2] * a)[1]", 6), ("qd.max([1, 5], [3, a])[1]", 5), ("qd.abs([-1, -a])[1]", 3),
+    ("(-qd.floor([0.5, 2.5]))[1]", -2), ("qd.select([1, 0], [1, 2], [a, 4])[1]", 4),
+    ("(a + A)[1]", 5), ("(A * a)[0]", 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression, expected", LISTS)
+def test_lists_as_vectors(arch, expression, expected):
+    assert kernel_of(expression, "a: qd.i32", "qd.i32", A=np.array([1, 2]))(3) == expected
+
+
+@pytest.mark.parametrize("operand", ["'a'", "None", "f", "print", "{}", "qd", "...", "A2"])
+def test_operands_that_are_no_numbers(arch, operand):
+    """Named as the program knows them."""
+    kernel = kernel_of(f"a + {operand}", "a: qd.i32", "qd.i32", f=qd.func(helper), A2=qd.field(qd.i32, 2))
+    with pytest.raises(qd.QuadrantsTypeError, match=r"unsupported operand type\(s\) for '.': 'i32' and '") as caught:
+        kernel(3)
+    assert "Traced" not in str(caught.value)
+
+
+def helper():
+    return 1

@@ -24,6 +24,12 @@ ROWS = {
         "i = 0\nwhile i < n:\n    i += 1\n    if i == 3:\n        continue\n    if i == 5:\n        break\n    out[i] = i",
         [0, 1, 2, 0, 4],
     ),
+    "while static": ("i = 0\nwhile qd.static(True):\n    i += 2\n    if i > n:\n        break\nout[0] = i", [10]),
+    "while static, never": ("while qd.static(False):\n    out[0] = 1\nout[1] = 2", [0, 2]),
+    "break in what is left out": (
+        "for i in range(n):\n    if qd.static(False):\n        break\n    out[i] = 1",
+        [1] * 8,
+    ),
     "while true": ("i = 0\nwhile True:\n    i += 2\n    if i > n:\n        break\nout[0] = i", [10]),
     "parallel": ("for i in range(n):\n    out[i] = i * i", [0, 1, 4, 9, 16, 25, 36, 49]),
     "range from": ("for i in range(2, 5):\n    out[i] = i", [0, 0, 2, 3, 4]),

@@ -35,9 +35,14 @@ def map1(w, f, x):
     return Mat(x.n, x.m, x.ndim, [f(e) for e in x.data])
 
 
+def _as_vector(w, x):
+    """A list of scalars, or of lists of them, counts as a vector or matrix."""
+    return from_nested(w, x) if type(x) in (list, tuple) and x else x
+
+
 def map_all(w, f, xs, what):
     """f over operands of one shape; scalars are repeated. `what` names the operation in messages."""
-    like = None
+    like, xs = None, [_as_vector(w, x) for x in xs]
     for x in xs:
         if type(x) in SCALARS:
             continue
@@ -69,16 +74,13 @@ def binary(w, name, x, y):
     """Any binary operation on scalars, vectors and matrices."""
     if type(x) in SCALARS and type(y) in SCALARS:
         return scalar2(w, name, x, y)
-    if type(x) in (list, tuple) and type(y) in MATRICES:
-        x = from_nested(w, x)
-    elif type(y) in (list, tuple) and type(x) in MATRICES:
-        y = from_nested(w, y)
     return map_all(w, lambda p, q: scalar2(w, name, p, q), (x, y), SYMBOL.get(name, name))
 
 
 def unary(w, name, x):
     if type(x) in SCALARS:
         return scalar1(w, name, x)
+    x = _as_vector(w, x)
     if type(x) not in MATRICES:
         raise QuadrantsTypeError(f"unsupported operand type for '{name}': '{describe(w, x)}'")
     return map1(w, lambda e: scalar1(w, name, e), x)

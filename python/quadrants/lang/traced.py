@@ -8,6 +8,8 @@ import ast
 import functools
 import threading
 
+import numpy as np
+
 from quadrants.lang.exception import QuadrantsTypeError
 
 _state = threading.local()
@@ -53,6 +55,8 @@ def plain(v):
         return type(v)(plain(e) for e in v)
     if type(v) is dict:
         return {k: plain(e) for k, e in v.items()}
+    if type(v) is np.ndarray and v.dtype == object:  # NumPy's operators go through the elements
+        return plain(v.tolist())
     return v
 
 
@@ -187,6 +191,7 @@ class Traced:
     __matmul__, __rmatmul__ = _matmul(False), _matmul(True)
 
 
+Traced.__name__ = Traced.__qualname__ = "value of the kernel"  # as Python's own messages name it
 for _op, _name in (
     ("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "truediv"), ("floordiv", "floordiv"), ("mod", "mod"),
     ("pow", "pow"), ("and", "bit_and"), ("or", "bit_or"), ("xor", "bit_xor"), ("lshift", "shl"), ("rshift", "sar"),

@@ -98,6 +98,14 @@ def place(source, node) -> str:
     return f"{head}{raw}\n{' ' * start}{'^' * max(stop - start, 1)}\n"
 
 
+def _whole(source):
+    """The `def` of a function; None for one whose text is not there or does not parse."""
+    try:
+        return source.tree
+    except (_OURS, SyntaxError):
+        return None
+
+
 def located(error: Exception, frames) -> Exception:
     """The same error with its position in front. `frames` is a list of (source, call node), outermost first; the call
     node is where the previous function calls this one."""
@@ -105,6 +113,7 @@ def located(error: Exception, frames) -> Exception:
     text = ""
     for k, (source, _) in enumerate(frames):
         at = frames[k + 1][1] if k + 1 < len(frames) else node
+        at = _whole(source) if at is None else at
         if at is not None:
             text += place(source, at)
     message = error.msg if isinstance(error, ex.QuadrantsSyntaxError) and getattr(error, "msg", None) else str(error)

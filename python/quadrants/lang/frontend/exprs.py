@@ -99,7 +99,13 @@ def _operation(w, node, x):
         return binary(w, name, x, y)
     if type(x) is str and op is ast.Mod:
         return reports.percent(w, x, y)
-    if _opaque(x) or _opaque(y):
+    if (
+        _opaque(x)
+        or _opaque(y)
+        or _incomparable(x, y)
+        and type(x) not in (list, tuple)
+        and type(y) not in (list, tuple)
+    ):
         raise QuadrantsTypeError(
             f"unsupported operand type(s) for '{SYMBOLS[op]}': '{describe(w, x)}' and '{describe(w, y)}'"
         )
@@ -194,7 +200,7 @@ _SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">"
 
 
 def _incomparable(x, y):
-    """Whether a value of the running kernel meets something that has no comparison of its own for it."""
+    """Whether a value of the running kernel meets something that has no operators of its own for it."""
     if any(type(v).__module__.partition(".")[0] not in ("builtins", "quadrants") for v in (x, y)):
         return False
     return any(type(v) in (Value, Acc) for v in (x, y))

@@ -164,7 +164,8 @@ def loop_config_(
     w, *, block_dim=None, serialize=False, parallelize=None, block_dim_adaptive=True, bit_vectorize=False, name=None
 ):
     if block_dim is not None and (type(block_dim) is not int or not 1 <= block_dim <= 1024):
-        raise QuadrantsSyntaxError(f"loop_config: block_dim must be an integer from 1 to 1024, found {block_dim!r}")
+        found = describe(w, block_dim) if type(block_dim) is Value else repr(block_dim)
+        raise QuadrantsSyntaxError(f"loop_config: block_dim must be a constant integer from 1 to 1024, found {found}")
     if name is not None and not isinstance(name, str):
         raise QuadrantsTypeError(f"loop_config: name must be a string, found {name!r} of type {type(name).__name__}")
     if bit_vectorize:
@@ -294,9 +295,9 @@ def len_(w, x):
         return x.n
     if type(x) is Acc:
         return x.shape[0]
-    if not hasattr(x, "__len__"):
-        raise QuadrantsTypeError(f"object of type '{describe(w, x)}' has no len() inside kernels")
-    return len(x)
+    if hasattr(x, "__len__"):
+        return len(x)
+    raise QuadrantsTypeError(f"object of type '{describe(w, x)}' has no len() inside kernels")
 
 
 def listed(f):

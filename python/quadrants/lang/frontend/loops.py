@@ -202,7 +202,7 @@ def _names(target):
 
 def _check_arity(target, ndim):
     count = len(_names(target))
-    if count != ndim and not (ndim == 0):
+    if count != ndim and not (ndim == 0 and _names(target) == ["_"]):
         raise QuadrantsIndexError(
             f"Number of struct-for indices does not match loop variable dimensionality ({count} != {ndim}). "
             "Maybe you wanted to use `for I in qd.grouped(x)`?"
@@ -268,10 +268,6 @@ def _as_written(axes, bind):
 
 
 def _parallel(w, node, lo, hi, order, config, bind):
-    if node.has_break:
-        raise QuadrantsSyntaxError(
-            "Cannot break in the outermost loop: its iterations run side by side. Use qd.loop_config(serialize=True)."
-        )
     b = w.b
     block_dim = (config or {}).get("block_dim") or 0
     axes = b.parallel([lo[k] for k in order], [hi[k] for k in order], block_dim)
@@ -381,8 +377,6 @@ def _unroll(w, node, it):
 def while_(w, node):
     if node.orelse:
         raise QuadrantsSyntaxError("'else' clause for 'while' not supported in Quadrants kernels")
-    if is_static(w, node.test):
-        raise QuadrantsSyntaxError("`while qd.static(...)` is not supported: use `for ... in qd.static(...)`")
     _covered(w, node, _while)
 
 

@@ -386,6 +386,8 @@ def return_(w, node):
 def cast_result(w, v, declared):
     """A returned value in its declared type: a scalar type, vector or matrix type, or a tuple of those."""
     if type(declared) is tuple:
+        if len(declared) == 1 and type(v) not in (tuple, list):
+            return cast_result(w, v, declared[0])
         if type(v) not in (tuple, list) or len(v) != len(declared):
             raise QuadrantsCompilationError(
                 f"the function returns {_count(w, v)}, its annotation names {len(declared)}"
