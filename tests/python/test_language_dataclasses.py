@@ -284,6 +284,17 @@ def test_members_cannot_be_assigned(arch, line):
         space["k"](space["make"]())
 
 
+@pytest.mark.parametrize(
+    "line", ["if o: pass", "x = o[0]", "x = o + 1", "x = o()", "x = -o", "o.inner.a[0] = o", "for x in o: pass"]
+)
+def test_whole_objects_are_no_values(arch, line):
+    """Refused in the words of the language, at the line."""
+    space = load(f"{HEAD.format(options='')}\n@qd.kernel\ndef k(o: Outer):\n    {line}\n")
+    with pytest.raises(qd.QuadrantsCompilationError, match="dataclass") as caught:
+        space["k"](space["make"]())
+    assert "Bundle" not in str(caught.value) and "^" in str(caught.value)
+
+
 def test_text_annotations(arch):
     space = load(
         "from __future__ import annotations\nimport dataclasses\n@dataclasses.dataclass\nclass P:\n    n: qd.i32\n"

@@ -53,6 +53,8 @@ G = qd.Struct(a=7, inner={"b": 2.5}, v=[1, 2])
 ROWS = {
     # name: (body that computes r, value)
     "positional": ("r = T(3, qd.Vector([1.0, 2.0, 3.0])).a", 3),
+    "a struct as the first member": ("s = N(T(a=4))\nr = s.p.a + s.q", 4),
+    "a struct of all members": ("s = T(T(a=4))\nr = s.a", 4),
     "keywords": ("s = T(v=qd.Vector([1.0, 2.0, 3.0]), a=4)\nr = s.a + s.v[2]", 7),
     "left out": ("s = T(a=4)\nr = s.v.sum() + s.a", 4),
     "cast": ("s = T(a=2.9)\nr = s.a", 2),
@@ -204,6 +206,8 @@ ERRORS = {
     "sum": ("s = T(a=1) + T(a=1)", QuadrantsTypeError, "unsupported operand"),
     "sum with a number": ("s = T(a=1)\ns += 1", QuadrantsTypeError, "unsupported operand"),
     "field made inside": ("g = T.field(shape=3)", QuadrantsSyntaxError, "cannot be made inside kernels"),
+    "condition": ("if T(a=1):\n    pass", QuadrantsTypeError, "Ask one of its members"),
+    "condition of `not`": ("x = not T(a=1)", QuadrantsTypeError, "Ask one of its members"),
     "arity": ("for i, j in F:\n    pass", QuadrantsCompilationError, "struct-for indices"),
 }
 

@@ -164,3 +164,17 @@ def test_comparisons_give_truth_values():
     equal = qd.Vector([1, 2]) == qd.Vector([1, 3])
     assert str(equal.to_list()) == "[True, False]" and equal.to_numpy().dtype == bool
     assert equal.any() and not equal.all() and equal.sum() == 1
+
+
+def test_integers_beyond_63_bits_are_not_rounded():
+    for values in ([2**64 - 3, 3], [[2**64 - 3, 2**63], [1, 2]]):
+        assert qd.Matrix(values).to_list() == qd.Matrix(values, qd.u64).to_list() == values
+    assert qd.Vector([1.5, 2**63]).to_list() == [1.5, 2.0**63]
+
+
+def test_reals_become_integers_as_in_kernels():
+    values = [3e9, -3e9, 300.7, float("nan"), -1.9]
+    assert qd.Vector(values, qd.i32).to_list() == [2**31 - 1, -(2**31), 300, 0, -1]
+    assert qd.Vector(values, qd.u8).to_list() == [255, 0, 255, 0, 0]
+    assert qd.Vector([2e19, -1.0, 2.0**63], qd.u64).to_list() == [2**64 - 1, 0, 2**63]
+    assert qd.Vector([2.0**63, -(2.0**63), 2.0**62], qd.i64).to_list() == [2**63 - 1, -(2**63), 2**62]

@@ -17,8 +17,8 @@ from programs import broken, check, coverage
 from programs.whole import program
 
 SEED = 20261130
-CHUNK = {"reference": 200, "cpu": 30}  # programs a test
-BROKEN = 150
+CHUNK = {"reference": 140, "cpu": 30}  # programs a test
+BROKEN = 120
 
 # Smallest programs of differences that campaigns found: what it was, and the text. Inputs are made of the seed 1.
 FOUND = {
@@ -65,6 +65,18 @@ FOUND = {
                 a[i] = (a[i] & 1) - 32768
                 o[i] = abs(a[i]) % 100
         """,
+    "vectors of u64 were made of floats on the host": """
+        @qd.kernel
+        def k(v: qd.types.vector(3, qd.u64), s: qd.i32) -> (qd.types.vector(2, qd.u64), qd.types.vector(3, qd.u64)):
+            return qd.Vector([-3, s]), v - 5
+        """,
+    "a struct as the first member by position": """
+        T1 = qd.types.struct(b=qd.i32)
+        T2 = qd.types.struct(d=T1, b=qd.i32)
+        @qd.kernel
+        def k(s: qd.i32) -> T2:
+            return T2(T1(s))
+        """,
     "CUDA: the low byte of the bits of a chosen f64": """
         @qd.kernel
         def k(o: qd.types.NDArray[qd.u8, 1], s: qd.f64):
@@ -101,7 +113,7 @@ def test_programs(arch_name, chunk, capfd):
     count = CHUNK.get(arch_name, 30)
     findings = []
     made = check.batch(list(range(SEED + chunk * count, SEED + (chunk + 1) * count)), [arch_name], findings.append)
-    assert made > count * 0.95
+    assert made > count * 0.8  # some of those for fast_math are left out
     assert not findings, "\n".join(f"{f.seed} {f.kind} in {f.where}: {f.detail}\n{f.text}" for f in findings[:3])
 
 
@@ -116,10 +128,10 @@ def test_broken_programs(chunk, capfd, recwarn):
 def test_what_is_reached():
     """At least 95 % of the rows of the table, of the statements and of the model's calls."""
     seen = set()
-    for seed in range(SEED, SEED + 500):
+    for seed in range(SEED, SEED + 300):
         text = program(seed)
         try:
-            check.Inputs(text, seed).model(text, seen)
+            check.Inputs(text, seed).model(seen)
         except check.Invalid:
             pass
     missing = coverage.missing_features(seen)
@@ -131,7 +143,7 @@ def test_which_operations_are_reached(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("QD_DUMP_IR", "1")
     runtime = check.Runtime("reference", debug=True, debug_dump_path=str(tmp_path))
     texts = []
-    for seed in range(SEED, SEED + 250):
+    for seed in range(SEED, SEED + 150):
         text = program(seed)
         check.check(text, seed, runtime)
         texts.append((tmp_path / "k.kir").read_text())

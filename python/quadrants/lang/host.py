@@ -52,11 +52,18 @@ def python_number(value: Any) -> Any:
 
 
 def cast_array(source: np.ndarray, dtype: _native.DataType) -> np.ndarray:
-    """An array with the elements cast as kernels cast: integers wrap, u1 is "not zero". A copy only when needed."""
+    """An array with the elements cast as kernels cast: integers wrap, reals saturate as integers (NaN is 0), u1 is
+    "not zero". A copy only when needed."""
     if dtype.name == "u1":
         return source != 0 if source.dtype != np.bool_ else source
+    to = numpy_dtype(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        return source.astype(numpy_dtype(dtype), copy=False)
+        cast = source.astype(to, copy=False)
+        if source.dtype.kind != "f" or cast.dtype.kind == "f":
+            return cast
+        low, high = np.iinfo(to).min, np.iinfo(to).max  # as reals: the lowest, and the first that is too large
+        cast = np.where(source >= float(high) + (high < 2**53), high, np.where(source > float(low), cast, low))
+        return np.where(np.isnan(source), 0, cast).astype(to, copy=False)
 
 
 class Elements:

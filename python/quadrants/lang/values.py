@@ -136,6 +136,16 @@ def element_dtype(w, x):
     return dtype_of(w, x)
 
 
+def shown_as(name):
+    """Class decorator: what Python's own messages call the objects of a class that programs never name."""
+
+    def rename(cls):
+        cls.__name__ = name
+        return cls
+
+    return rename
+
+
 # ------------------------------------------------------------------------------------------------- making and reading
 def make(w, n, m, ndim, data, dtype=None):
     """A vector or matrix of the given scalars, all brought to one type."""

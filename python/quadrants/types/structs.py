@@ -18,6 +18,16 @@ def _member_type(kind: Any) -> Any:
     return _scalar_type(kind)
 
 
+def _members_of(x: Any) -> dict[str, Any] | None:
+    """The members of a struct of either scope or a dict by name; None of anything else."""
+    from quadrants.lang.struct import Struct
+    from quadrants.lang.values import RECORDS
+
+    if isinstance(x, Struct):
+        return x.entries
+    return x if isinstance(x, dict) else x.members if type(x) in RECORDS else None
+
+
 class StructType:
     """The type of structs with these members. `__struct_methods` may hold functions by name.
 
@@ -51,6 +61,26 @@ class StructType:
             given[name] = one
         return given
 
+    def begins_with(self, x: Any) -> bool:
+        """Whether `T(x)` gives the first member, a struct itself, and not all of them: a struct or dict x says by its
+        names, inner ones included."""
+        first = next(iter(self._members.values()), None)
+        return isinstance(first, StructType) and first.has_names(x) and not self.has_names(x)
+
+    def has_names(self, x: Any) -> bool:
+        """Whether a struct has the names of this type's members, at each depth; a dict may leave out some."""
+        members = _members_of(x)
+        if not members or not set(members) <= set(self._members):
+            return False
+        if not isinstance(x, dict) and len(members) != len(self._members):
+            return False
+        for name, one in members.items():
+            kind = self._members[name]
+            inner = isinstance(kind, StructType)
+            if inner != (_members_of(one) is not None) or (inner and not kind.has_names(one)):
+                return False
+        return True
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A value: members by position or name, those left out zero; or the members of another struct or a dict."""
         from quadrants.lang import traced
@@ -58,7 +88,7 @@ class StructType:
 
         if traced.walker() is not None and (traced.holds(args) or traced.holds(list(kwargs.values()))):
             return traced.in_kernel(self, args, kwargs)
-        if len(args) == 1 and not kwargs and isinstance(args[0], (Struct, dict)):
+        if len(args) == 1 and not kwargs and isinstance(args[0], (Struct, dict)) and not self.begins_with(args[0]):
             return self._of(args[0])
         return self._of(self.named(args, kwargs))
 

@@ -7,7 +7,8 @@ import linecache
 import random
 import re
 
-from programs.check import Finding, Inputs, Runtime, load
+from programs.check import Finding, Runtime, load
+from programs.inputs import Inputs
 from programs.whole import program
 
 # A bad line each; `a` is an array parameter of the kernel. Those after `kernel only` make no sense in functions.
@@ -205,22 +206,130 @@ return a, a, a, a
 return "x"
 return qd.Vector([1, 2, 3])
 """.strip().splitlines()
+STRUCTS = """
+q = S(1, 2)
+q = S(y=1)
+q = S(qd.Vector([1, 2]))
+q = S("a")
+q = S(None)
+q = S({"y": 1})
+q = S(1) + 1
+q = -S(1)
+q = not S(1)
+q = S(1)[0]
+q = S(1)["y"]
+q = S(1).y
+q = S(1).x.y
+q = S(1)()
+q = S(1).x()
+S(1).y = 2
+S(1)["y"] += 2
+q = qd.sin(S(1))
+q = qd.min(S(1), 2)
+q = S(1) == 1
+q = S(1) < S(2)
+if S(1): pass
+while S(1): pass
+q = 1 if S(1) else 2
+q = S(1) and 1
+q = S(1) if qd.u1(True) else 3
+q = qd.select(qd.u1(True), S(1), 2)
+q = qd.cast(S(1), qd.f32)
+q = qd.f32(S(1))
+q = qd.Vector([S(1), 2])
+q = V(v=qd.Vector([1, 2, 3]))
+q = V(v=qd.Matrix([[1, 2], [3, 4]]))
+q = V(v=S(1))
+for q in S(1): pass
+for q in range(S(1)): pass
+q, r = S(1)
+q = qd.Struct(1)
+q = qd.Struct(a=undefined_name)
+qd.atomic_add(S(1), 1)
+q = [1, 2][S(1)]
+print(f"{S(1):.2q}")
+assert S(1)
+q = S + 1
+q = S[0]
+q = S.x
+S.x = 1
+q: S = 1.5
+q: S = qd.Vector([1])
+q = qd.types.struct(x=3)(1)
+q = qd.types.vector(2, S)(1)
+""".strip().splitlines()
+STRUCTS_IN_KERNEL = """
+a[S(1)] = 1
+a[0] = S(1)
+a[0] += S(1)
+a = S(1)
+return S(1)
+q = S(a)
+q = S(a[0]).y
+""".strip().splitlines()
+OF_FUNCTION = """
+q = {0}()
+q = {0}(1, 2, 3, 4, 5)
+q = {0}(not_there=1)
+q = {0}(*5)
+q = {0}(**5)
+q = {0} + 1
+q = {0}[0]
+q = {0}.x
+{0}.x = 1
+if {0}: pass
+q, r, s, t, u = {0}()
+a[0] = {0}
+""".strip().splitlines()
+OF_BUNDLE = """
+d.x = 1
+d.n = 1
+d.n += 1
+d.not_there = 1
+q = d.not_there
+q = d[0]
+q = d + 1
+q = d()
+q = d.x()
+q = d.x[0, 0]
+q = d.x[0.5]
+d.x[0] = "x"
+d.x[0] = d
+a[0] = d
+if d: pass
+for q in d: pass
+return d
+""".strip().splitlines()
 OURS = re.compile(  # words that only a fault of our own brings into a message
-    r"\b_?\w+\(\) (missing|takes|got)|QD_ASSERT|std::|nanobind|incompatible function|maximum recursion|'(Value|Var|Acc|Mat|MatVar|Elem|Slot)'"
+    r"\b_?\w+\(\) (missing|takes|got)|QD_ASSERT|std::|nanobind|incompatible function|maximum recursion|'(Value|Var|Acc|Mat|MatVar|Elem|Slot|Rec|RecVar|ElemStruct|Bundle)'"
 )
+
+
+def bad_lines(text, in_kernel, r):
+    """The lines of one kind; those of structs are written with a type of their own."""
+    kind = r.random()
+    functions = [n.name for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name != "k"]
+    if kind < 0.15 and functions and in_kernel:
+        return [line.format(r.choice(functions)) for line in OF_FUNCTION]
+    if kind < 0.5 and "d: D" in text and in_kernel:
+        return OF_BUNDLE
+    if kind < 0.6:
+        record = "qd.types.struct(x=qd.i32)"
+        lines = STRUCTS + STRUCTS_IN_KERNEL * in_kernel
+        lines = [re.sub(r"\bV\(", "qd.types.struct(v=qd.types.vector(2, qd.i32))(", line) for line in lines]
+        return [re.sub(r"\bS\b", record, line) for line in lines]
+    return ANYWHERE + IN_KERNEL * in_kernel
 
 
 def insert(text, r):
     """A program with one bad line, the line, and its number."""
     lines = text.splitlines()
     kernel = next(k for k, line in enumerate(lines) if line.startswith("def k("))
-    places = [
-        k
-        for k in range(len(lines))
-        if lines[k].startswith("    ") and not lines[k].lstrip().startswith(("elif", "else"))
-    ]
+    bodies = [f.body for f in ast.walk(ast.parse(text)) if isinstance(f, ast.FunctionDef)]
+    inside = {k for body in bodies for k in range(body[0].lineno - 1, body[-1].end_lineno)}
+    places = [k for k in sorted(inside) if not lines[k].lstrip().startswith(("elif", "else"))]
     at = r.choice([k for k in places if k > kernel] if r.random() < 0.8 else places)
-    bad = r.choice(ANYWHERE + IN_KERNEL if at > kernel else ANYWHERE)
+    bad = r.choice(bad_lines(text, at > kernel, r))
     pad = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
     if lines[at - 1].lstrip().startswith("qd.loop_config"):
         at -= 1
@@ -258,11 +367,12 @@ class _Mutate(ast.NodeTransformer):
 
 def mutate(text, r):
     tree = ast.parse(text)
-    body = ast.Module([n for f in tree.body for n in f.body], [])
+    functions = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
+    body = ast.Module([n for f in functions for n in f.body], [])
     count = sum(isinstance(n, ast.expr) for n in ast.walk(body))
     target = r.randrange(max(count, 1))
     step = _Mutate(r, target)
-    for f in tree.body:
+    for f in functions:
         f.body = [step.visit(s) for s in f.body]
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
@@ -277,7 +387,7 @@ def check(text, seed, runtime, line=None):
         return None  # Python refuses it
     space, file = load(text)
     try:
-        runtime.run(text, Inputs(text, seed), (space, file))
+        runtime.run(Inputs(text, seed), space)
     except qd.QuadrantsAssertionError:
         return None  # it runs, and an index or an assertion is caught
     except (qd.QuadrantsCompilationError, qd.QuadrantsRuntimeTypeError) as e:

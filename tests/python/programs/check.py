@@ -1,6 +1,6 @@
-"""Runs programs: inputs by a seed, the model, kernels on every backend and setting, and the comparison."""
+"""Runs programs: the model, kernels on every backend and setting, and the comparison."""
 
-import ast
+import dataclasses
 import itertools
 import linecache
 import random
@@ -11,31 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from programs.generate import FIELDS, VECTOR_FIELDS, N
-from programs.model import Array, Model
-from programs.scalars import TYPES, U1, Invalid, Scalar, bounds, same
+from programs import memory
+from programs.inputs import Inputs, arrays, in_runtime
+from programs.scalars import Beyond, Invalid, Scalar, same
 from programs.whole import program
 
 LOST = "can't use the device any more"  # words of the runtime
-SIZES = {1: (N,), 2: (3, 4)}
-REAL = [
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    0.5,
-    2.5,
-    -3.75,
-    100.0,
-    1e-3,
-    1e4,
-    3.0,
-    float("inf"),
-    float("-inf"),
-    float("nan"),
-    1e-7,
-    7.25,
-]
 
 
 class Finding(NamedTuple):
@@ -44,72 +25,6 @@ class Finding(NamedTuple):
     where: str
     detail: str
     text: str = ""
-
-
-# ------------------------------------------------------------------------------------------------------------- inputs
-def number(r, t):
-    if t is U1:
-        return r.random() < 0.5
-    if t.real:
-        return r.choice(REAL) if r.random() < 0.4 else r.uniform(-20, 20) if r.random() < 0.8 else r.uniform(-1e5, 1e5)
-    low, high = bounds(t)
-    kind = r.random()
-    return (
-        r.choice([low, high, 0, 1, high - 1])
-        if kind < 0.25
-        else r.randint(max(low, -6), 9)
-        if kind < 0.8
-        else r.randint(low, high)
-    )
-
-
-def array_of(r, t, shape):
-    with np.errstate(all="ignore"):
-        return np.array([number(r, t) for _ in range(int(np.prod(shape)))], t.np).reshape(shape)
-
-
-class Inputs:
-    """Arguments and fields of a program, made of its text and a seed."""
-
-    def __init__(self, text, seed):
-        r = random.Random(seed)
-        kernel = next(f for f in ast.parse(text).body if f.name == "k")
-        self.arguments = []
-        for p in kernel.args.args:
-            note = ast.unparse(p.annotation)
-            if note.startswith("qd.types.NDArray["):
-                t, ndim = note[len("qd.types.NDArray[") : -1].split(", ")
-                self.arguments.append(array_of(r, TYPES[t[3:]], SIZES[int(ndim)]))
-            else:
-                t = TYPES[note[3:]]
-                v = number(r, t)
-                with np.errstate(all="ignore"):
-                    self.arguments.append(float(t.np(v)) if t.real else v)
-        self.types = [ast.unparse(p.annotation) for p in kernel.args.args]
-        self.fields = {n: array_of(r, TYPES[t], s) for n, (t, s) in FIELDS.items() if n in text}
-        self.fields |= {n: array_of(r, TYPES[t], (N, k)) for n, (t, k) in VECTOR_FIELDS.items() if n in text}
-
-    def model(self, text, seen=None):
-        """What the program should leave behind: {name of memory: scalars}, and the results."""
-        given = []
-        for a, note in zip(self.arguments, self.types):
-            name = note.split("qd.")[-1].split(",")[0].rstrip("]")
-            given.append(
-                Array(TYPES[name], a)
-                if type(a) is np.ndarray
-                else Scalar(TYPES[name], TYPES[name].np(a) if TYPES[name].real else a)
-            )
-        memory = {
-            n: Array(TYPES[(FIELDS.get(n) or VECTOR_FIELDS[n])[0]], v, v.shape[1:] if n in VECTOR_FIELDS else ())
-            for n, v in self.fields.items()
-        }
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            result = Model(text, memory, seen).call("k", given)
-        left = {f"argument {k}": a.data for k, a in enumerate(given) if type(a) is Array}
-        left |= {n: a.data for n, a in memory.items()}
-        left["results"] = [] if result is None else result if isinstance(result, list) else [result]
-        return left
 
 
 # ------------------------------------------------------------------------------------------------------------ kernels
@@ -121,9 +36,20 @@ def load(text):
 
     file = f"<random-{next(_count)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    space = {"__name__": "program", "qd": qd, "np": np}
+    space = {"__name__": "program", "qd": qd, "np": np, "dataclasses": dataclasses}
     exec(compile(text, file, "exec"), space)  # noqa: S102 - text of this suite
     return space, file
+
+
+def numbers(result):
+    """The numbers of what a kernel returned, in order."""
+    for way in ("to_dict", "to_list"):
+        if hasattr(result, way):
+            result = getattr(result, way)()
+    parts = result.values() if isinstance(result, dict) else result
+    if isinstance(parts, (int, float, np.generic)):
+        return [parts]
+    return [] if result is None else [n for part in parts for n in numbers(part)]
 
 
 class Runtime:
@@ -140,25 +66,24 @@ class Runtime:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             qd.init(arch=arch, enable_fallback=False, **{**defaults, **options})
-        self.fields = {n: qd.field(getattr(qd, t), s) for n, (t, s) in FIELDS.items()}
-        self.fields |= {n: qd.Vector.field(k, getattr(qd, t), N) for n, (t, k) in VECTOR_FIELDS.items()}
+        self.signs = not options.get("fast_math")
+        self.fields = memory.make(qd)
 
-    def run(self, text, inputs, loaded=None):
-        """The same as `Inputs.model` gives, in numbers."""
-        space, file = loaded or load(text)
+    def run(self, inputs, space):
+        """The same as `Inputs.model` gives, in numbers. space: what `load` gave."""
+        import quadrants as qd
+
         space.update(self.fields)
-        given = [np.copy(a) if type(a) is np.ndarray else a for a in inputs.arguments]
+        given = [in_runtime(qd, s, v, space, inputs.wrap) for s, v in zip(inputs.specs, inputs.arguments)]
         for n, v in inputs.fields.items():
-            self.fields[n].from_numpy(v)
+            memory.place(self.fields, n).from_numpy(v)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = space["k"](*given)
-        if loaded is None:
-            linecache.cache.pop(file, None)
-        left = {f"argument {k}": a.reshape(-1) for k, a in enumerate(given) if type(a) is np.ndarray}
-        left |= {n: self.fields[n].to_numpy().reshape(-1) for n in inputs.fields}
-        left["results"] = [] if result is None else list(result) if isinstance(result, tuple) else [result]
-        return left
+            results = space["k"](*given)
+        left = {n: a for k, (s, v) in enumerate(zip(inputs.specs, given)) for n, a in arrays(s, v, f"argument {k}")}
+        left |= {n: memory.place(self.fields, n) for n in inputs.fields}
+        left = {n: (a if type(a) is np.ndarray else a.to_numpy()).reshape(-1) for n, a in left.items()}
+        return left | {"results": numbers(results)}
 
     def close(self):
         import quadrants as qd
@@ -169,43 +94,72 @@ class Runtime:
 
 
 def settings(archs, r, levels=3):
-    """Settings of one batch: so many levels of `cpu`, for others one by chance, and the rest of the options by chance."""
-    out = []
+    """Settings of one batch: so many levels of `cpu`, for others one by chance, and the rest of the options by chance;
+    with fast_math once more for each backend. With `debug` kernels are cut into other tasks, which draw other numbers."""
+    out, debug = [], r.random() < 0.3
     for arch in archs:
         for level in r.sample((0, 1, 2), levels if arch == "cpu" else 1):
-            options = {"opt_level": level, "debug": r.random() < 0.3}
+            options = {"opt_level": level, "debug": debug}
             if arch != "reference" and r.random() < 0.5:
                 options |= {"offline_cache": True, "per_offload_cache": r.random() < 0.7}
             if arch == "cpu":
                 options["cpu_max_num_threads"] = r.choice([1, 1, 2])
             out.append((arch, options))
+        out.append((arch, {"opt_level": r.randrange(3), "fast_math": True}))
     return out
 
 
-def first_difference(expected, got):
+def first_difference(expected, got, signs=True):
+    """signs: whether those of zeros count."""
     for name, values in expected.items():
         other = got.get(name, [])
         if len(values) != len(other):
             return f"{name}: {len(values)} values expected, {len(other)} found"
         for k, (e, g) in enumerate(zip(values, other)):
-            if not same(e, g):
+            if not same(e, g, signs):
                 return f"{name}[{k}]: expected {e!r}, found {g!r}"
     return None
 
 
-def check(text, seed, runtime, expected=None, inputs=None, loaded=None):
+class Case:
+    """A program with its inputs and what it should leave behind. What is drawn the model doesn't know: the first run says."""
+
+    def __init__(self, text, seed, seen=None):
+        self.text, self.seed = text, seed
+        self.inputs = Inputs(text, seed)
+        self.expected = self.inputs.model(seen)
+        self.loaded = load(text)
+        self.known = not self.draws
+
+    @property
+    def draws(self):
+        return self.inputs.parsed.draws
+
+    def run(self, runtime):
+        """None, or (kind, detail) of what is wrong in one runtime."""
+        try:
+            got = runtime.run(self.inputs, self.loaded[0])
+        except Exception as e:  # noqa: BLE001 - whatever it is, a well-typed program must not raise it
+            return "refused", f"{type(e).__name__}: {e}"
+        if not self.known:
+            self.known = True
+            self.expected = {n: [Scalar(e.t, g) for e, g in zip(v, got[n])] for n, v in self.expected.items()}
+        found = first_difference(self.expected, got, runtime.signs)
+        return None if found is None else ("difference", found)
+
+    def close(self):
+        linecache.cache.pop(self.loaded[1], None)
+
+
+def check(text, seed, runtime):
     """None, or (kind, detail) of what is wrong with one program in one runtime."""
-    inputs = inputs or Inputs(text, seed)
     try:
-        expected = expected or inputs.model(text)
+        case = Case(text, seed)
     except Invalid as e:
         return "generator", str(e)
-    try:
-        got = runtime.run(text, inputs, loaded)
-    except Exception as e:  # noqa: BLE001 - whatever it is, a well-typed program must not raise it
-        return "refused", f"{type(e).__name__}: {e}"
-    found = first_difference(expected, got)
-    return None if found is None else ("difference", found)
+    wrong = case.run(runtime)
+    case.close()
+    return wrong
 
 
 def batch(seeds, archs, report, progress=lambda seed: None, seen=None, levels=3):
@@ -214,24 +168,36 @@ def batch(seeds, archs, report, progress=lambda seed: None, seen=None, levels=3)
     for seed in seeds:
         progress(seed)
         text = program(seed)
-        inputs = Inputs(text, seed)
         try:
-            made.append((seed, text, inputs, inputs.model(text, seen), load(text)))
+            made.append(Case(text, seed, seen))
+        except Beyond:
+            pass
         except Exception as e:  # noqa: BLE001 - a fault of the generator or of the model
-            if "steps" not in str(e):
-                report(Finding(seed, "generator", "model", f"{type(e).__name__}: {e}", text))
+            report(Finding(seed, "generator", "model", f"{type(e).__name__}: {e}", text))
+    made.sort(key=lambda case: not case.draws)  # a draw depends on the launches before it
     failed = set()
     for arch, options in settings(archs, random.Random(seeds[0]), levels):
-        runtime = Runtime(arch, **options)
-        for seed, text, inputs, expected, loaded in made:
-            progress(seed)
-            wrong = None if seed in failed else check(text, seed, runtime, expected, inputs, loaded)
-            if wrong is not None:
-                failed.add(seed)
-                report(Finding(seed, wrong[0], f"{arch} {options}", wrong[1], text))
-                if LOST in wrong[1]:  # nothing more can be said of this process
-                    raise RuntimeError(LOST)
-        runtime.close()
-    for *_, (_, file) in made:
-        linecache.cache.pop(file, None)
+        cases = [c for c in made if c.inputs.parsed.fast or not options.get("fast_math")]
+        if cases:
+            _in_setting(arch, options, cases, failed, report, progress)
+    for case in made:
+        case.close()
     return len(made)
+
+
+def _in_setting(arch, options, cases, failed, report, progress):
+    runtime = Runtime(arch, **options)
+    for case in cases:
+        progress(case.seed)
+        if case.seed in failed and not case.draws:
+            continue
+        wrong = case.run(runtime)
+        if wrong is None or case.seed in failed:
+            continue
+        failed.add(case.seed)
+        report(Finding(case.seed, wrong[0], f"{arch} {options}", wrong[1], case.text))
+        if LOST in wrong[1]:  # nothing more can be said of this process
+            raise RuntimeError(LOST)
+        if case.draws and wrong[0] == "refused":  # another number of launches from here on
+            failed.update(c.seed for c in cases if c.draws)
+    runtime.close()

@@ -2,7 +2,7 @@
 
 import re
 
-from programs import rows
+from programs import memory, rows
 from programs.values import CALLS, METHODS
 
 STATEMENTS = [
@@ -10,6 +10,11 @@ STATEMENTS = [
     "Continue", "Expr", "For range", "For ndrange", "For grouped", "For over memory", "For static range", "If", "If elif",
     "If static", "Pass", "Return", "While", "NamedExpr", "And", "Or", "Compare chain", "IfExp", "Read of an element", "shape",
     "swizzle", "MatMult", "qd.kernel", "qd.func", "qd.real_func", "int", "float", "bool", "qd.volatile_load", "qd.atomic_cas",
+    "For static ndrange", "For static list", "For static enumerate", "For over structs", "Assign to a member", "Assign to a swizzle",
+    "AugAssign to a member", "AugAssign to a component", "AugAssign to an element", "member", "member by its name",
+    "member of a field", "member of a bundle", "method of a struct", "value of a struct", "Read of a struct", "by reference",
+    "Return of several", "array of numbers", "array of vectors", "array of matrices", "clamped array", "argument of a bundle",
+    "argument of a struct", "argument of a vector", "for fast_math",
     *(f"AugAssign {op}" for op in ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "BitAnd", "BitOr", "BitXor", "LShift", "RShift")),
 ]  # fmt: skip
 # Of ops.def, what other ways of the language make: parts of other records, and what only some backends have.
@@ -19,7 +24,8 @@ NOT_HERE = {"operand", "trunc", "roundeven", "position", "clock"}
 def features():
     keys = [*rows.BY_KEY, *CALLS, *(f"qd.{t.name}" for t in rows.SCALARS), *(f".{m}" for m in METHODS)]
     atomics = [a for a in rows.ATOMICS if a.startswith("qd.")]
-    return [*STATEMENTS, *keys, *atomics]
+    fields = [f"field {f.name.split('.')[0]}" for f in memory.FIELDS.values()]
+    return [*STATEMENTS, *keys, *atomics, *fields]
 
 
 def missing_features(seen):

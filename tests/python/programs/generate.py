@@ -8,44 +8,36 @@ Floats are compared bit for bit, so operations with a tolerance are stored at on
 import random
 
 from programs import rows
-from programs.scalars import F16, F32, I32, U1, arithmetic, bounds, promote
+from programs.names import Name
+from programs.scalars import F16, F32, I32, U1, Type, arithmetic, bounds, promote
+from programs.specs import Record, Ref, Shaped
 
-N = 8  # elements of one-dimensional memory
-SHAPE2 = (3, 4)
-FIELDS = {"F_i32": ("i32", (N,)), "F_f32": ("f32", (N,)), "F_u8": ("u8", (N,)), "F_i64": ("i64", (N,)), "F_f64": ("f64", (N,)),
-          "F_i16": ("i16", (N,)), "F_u64": ("u64", (N,)), "F_u32": ("u32", (N,)), "G_i32": ("i32", SHAPE2)}  # fmt: skip
-VECTOR_FIELDS = {"V_i32": ("i32", 3), "V_f32": ("f32", 3)}  # of shape (N,)
 COMMUTE = [["+=", "-="], ["&="], ["|="], ["^="], ["qd.atomic_min"], ["qd.atomic_max"], ["qd.atomic_mul"],
            ["qd.atomic_add", "qd.atomic_sub", "+="], ["qd.atomic_and"], ["qd.atomic_or"], ["qd.atomic_xor", "^="]]  # fmt: skip
 AUGMENT = ["+=", "-=", "*=", "//=", "%=", "/=", "&=", "|=", "^=", "<<=", ">>="]
+ROUNDED = {"Div", "FloorDiv", "Mod", "qd.raw_div", "qd.raw_mod", "qd.sqrt"}  # under fast_math, of reals
 INTEGRAL_ONLY = {"&=", "|=", "^=", "<<=", ">>="}
 
 
-class Name:
-    """Something that an expression may use: a scalar (n == 0) or a vector of n entries."""
-
-    def __init__(self, text, t, n=0, mutable=True):
-        self.text, self.t, self.n, self.mutable = text, t, n, mutable
-
-
-class Memory:
-    def __init__(self, name, t, shape, n=0):
-        self.name, self.t, self.shape, self.n = name, t, shape, n
-
-
 class Generator:
-    def __init__(self, seed, table):
+    def __init__(self, seed, table, fast=False, draws=False):
         self.table = table  # of statements
         self.r = random.Random(seed)
+        self.fast, self.draws = fast, draws
         self.lines, self.pad = [], 0
         self.names = []  # visible
         self.reads, self.writes, self.own, self.shared = [], [], [], []
         self.reductions = []  # (variable, operations) that a parallel body may apply
         self.functions = []
+        self.records = {}  # types of structs by name
+        self.structs, self.whole = [], []  # fields of structs whose elements may be read, and written, as a whole
+        self.constants = []  # names that are known while compiling
+        self.returns = None  # specs of what a real function returns
         self.count = self.indexing = 0
         self.loop = None  # innermost loop that break and continue may leave
         self.budget = 0
-        self.rows = [r for r in rows.OPERATORS + rows.FUNCTIONS for _ in range(r.weight)]
+        table = [r for r in rows.OPERATORS + rows.FUNCTIONS if not (fast and r.rule == "real")]
+        self.rows = [r for r in table for _ in range(r.weight)]
 
     # ------------------------------------------------------------------------------------------------------- helpers
     def chance(self, p):
@@ -61,14 +53,34 @@ class Generator:
     def type(self):
         return self.r.choice([I32, F32, *rows.SCALARS])
 
+    def spec(self):
+        """The spec of a member, parameter or result."""
+        records = list(self.records.values())
+        if records and self.chance(0.25):
+            return self.r.choice(records)
+        return Shaped((self.r.choice([2, 3, 4]),), self.type()) if self.chance(0.2) else self.type()
+
+    def add(self, text, spec, mutable=True):
+        name = Name(text, spec, mutable)
+        self.names += [name, *name.parts()]
+
     def typed(self, text, t, have):
         """`text` of type `have` as an expression of type t."""
         if have is t:
             return text
+        text = self.small(text, have, t)
         return self.r.choice([f"qd.cast({text}, qd.{t.name})", f"qd.{t.name}({text})"])
+
+    def small(self, text, have, t):
+        """Programs for fast_math: what becomes a real is a small whole number."""
+        return f"({text} % 13)" if self.fast and t.real and not have.real and have is not U1 else text
 
     # --------------------------------------------------------------------------------------------------- expressions
     def literal(self, need):
+        if self.constants and need != "r" and self.chance(0.4):
+            return self.r.choice(self.constants), I32
+        if self.fast and (need == "r" or (need == "n" and self.chance(0.4))):
+            return self.r.choice(["1.0", "-2.0", "3.0", "5.0", "0.0"]), F32
         if need == "r" or (need == "n" and self.chance(0.4)):
             return self.r.choice(["0.5", "1.0", "-2.0", "0.1", "3.75", "100.0", "1e-3", "0.0"]), F32
         return self.r.choice(["0", "1", "2", "3", "7", "-1", "-5", "100", "255", "65536", "2147483647"]), I32
@@ -76,13 +88,17 @@ class Generator:
     def typed_literal(self, need):
         t = self.r.choice([t for t in rows.SCALARS if rows.takes(need, t) and t is not U1])
         if t.real:
-            return f"qd.{t.name}({self.r.choice(['0.5', '-1.5', '3.0', '0.1', '1000.0'])})", t
+            values = ["2.0", "-1.0", "3.0"] if self.fast else ["0.5", "-1.5", "3.0", "0.1", "1000.0"]
+            return f"qd.{t.name}({self.r.choice(values)})", t
         low, high = bounds(t)
         value = self.r.choice([1, 2, 5, 100, max(low, -3), max(low, -(2**31)), min(high, 2**31 - 1)])
         return f"qd.{t.name}({value})", t
 
     def index(self, m):
-        """An index inside the bounds of a memory."""
+        """An index inside the bounds of a memory, or any where it is moved there."""
+        wild = [n.text for n in self.names if m.clamp and n.n == 0 and not n.t.real and n.t is not U1]
+        if wild and self.chance(0.7):
+            return self.r.choice(wild)
         if len(m.shape) == 1 and self.chance(0.5):
             return str(self.r.randrange(m.shape[0]))
         parts = []
@@ -100,19 +116,30 @@ class Generator:
         if options and self.chance(0.65):
             n = self.r.choice(options)
             return n.text, n.t
-        vectors = [n for n in self.names if n.n and rows.takes(need, n.t)]
+        vectors = [n for n in self.names if n.n > 0 and rows.takes(need, n.t)]
         if vectors and self.chance(0.3):
             v = self.r.choice(vectors)
             return f"{v.text}{self.component(v)}", v.t
-        memory = [m for m in self.reads if not m.n and rows.takes(need, m.t)]
+        memory = [m for m in self.reads if rows.takes(need, m.t)]
         if memory and self.chance(0.6):
             m = self.r.choice(memory)
-            return f"{m.name}[{self.index(m)}]", m.t
+            return self.entry(m, m.at(self.index(m), self.r)), m.t
         if need == "b":
             return self.r.choice(["qd.u1(True)", "qd.u1(False)"]), U1
         return self.literal(need) if literal and self.chance(0.6) else self.typed_literal(need)
 
+    def entry(self, m, element):
+        """A number in an element of memory."""
+        if m.n < 0:
+            return f"{element}[{', '.join(str(self.r.randrange(k)) for k in m.element)}]"
+        return f"{element}{self.component(m)}" if m.n else element
+
     def component(self, v):
+        if self.chance(0.3) and self.indexing < 3:
+            self.indexing += 1
+            e = self.expr("i", 1)[0]
+            self.indexing -= 1
+            return f"[{e} % {v.n}]"
         k = self.r.randrange(v.n)
         if v.n <= 4 and self.chance(0.3):
             return "." + "xyzw"[k]
@@ -131,7 +158,8 @@ class Generator:
             row = self.r.choice(self.rows)
             given, types = self.operands(row, depth)
             t = rows.result_type(row.rule, types)
-            if rows.takes(need, t):
+            if rows.takes(need, t) and not (self.fast and t.real and row.key in ROUNDED):
+                given = [self.small(e, have, t) for e, have in zip(given, types)]
                 return row.text.format(*given), t
         t = self.r.choice([t for t in rows.SCALARS if rows.takes(need, t)])
         e, have = self.expr("n", depth - 1)
@@ -172,13 +200,14 @@ class Generator:
             return v.text, v.t
         if memory and self.chance(0.4):
             m = self.r.choice(memory)
-            return f"{m.name}[{self.index(m)}]", m.t
+            return m.at(self.index(m), self.r), m.t
         if depth > 0 and self.chance(0.5):
             row = self.r.choice(
                 [
                     r
                     for r in self.rows
                     if r.needs in ("nn", "n", "i", "ii", "r")
+                    and not (self.fast and r.key in ROUNDED)
                     and not r.key.startswith("qd.math")
                     and "{0})." not in r.text
                 ]
@@ -192,18 +221,58 @@ class Generator:
                     e = f"qd.cast({e}, qd.{t.name})"
                 given.append(e)
                 types.append(t)
-            return row.text.format(*given), rows.result_type(row.rule, types)
-        parts = [self.expr("n", depth - 1) for _ in range(n)]
+            out = rows.result_type(row.rule, types)
+            return row.text.format(*[self.small(e, have, out) for e, have in zip(given, types)]), out
+        parts, t = self.joined(n, depth - 1)
+        return f"qd.Vector([{', '.join(parts)}])", t
+
+    def matrix(self, depth):
+        """(text, element type) of a 2 x 2 matrix."""
+        options = [(x.text, x.t) for x in self.names if type(x.spec) is Shaped and x.n < 0]
+        options += [(m.at(self.index(m), self.r), m.t) for m in self.reads if m.n < 0]
+        if options and self.chance(0.6):
+            return self.r.choice(options)
+        if depth > 0 and self.chance(0.4):
+            (x, t), (y, u) = self.matrix(depth - 1), self.matrix(depth - 1)
+            t = arithmetic(promote(t, u))
+            return f"({self.small(x, t, t)} {self.r.choice('@+-*')} {y})", t
+        (a, b, c, d), t = self.joined(4, 0)
+        return f"qd.Matrix([[{a}, {b}], [{c}, {d}]])", t
+
+    def struct(self, record, depth):
+        """An expression of a struct's type."""
+        options = [n.text for n in self.names if n.spec is record]
+        options += [f"{m}[{self.index(memory)}]" for m, r, memory in self.structs if r is record]
+        options += [f"{f.name}({', '.join(self.value(p, 0) for p in f.params)})" for f in self.functions
+                    if f.results[0] is record and len(f.results) == 1 and depth > 0 and not any(type(p) is Ref for p in f.params)]  # fmt: skip
+        if options and self.chance(0.6):
+            return self.r.choice(options)
+        given = list(record.members.items())[: self.r.randint(0, len(record.members))]
+        named = self.chance(0.5)
+        parts = [(f"{m}=" if named else "") + self.value(s, depth - 1) for m, s in given]
+        return f"{record.name}({', '.join(parts)})"
+
+    def value(self, spec, depth):
+        """An expression that a parameter or member of that spec takes."""
+        if type(spec) is Record:
+            return self.struct(spec, depth)
+        if type(spec) is not Shaped:
+            return self.expr("n", depth)[0]
+        return self.vector(spec.shape[0], depth)[0] if len(spec.shape) == 1 else self.matrix(depth)[0]
+
+    def joined(self, n, depth):
+        """n expressions, and the type that they have together."""
+        parts = [self.expr("n", depth) for _ in range(n)]
         t = parts[0][1]
         for _, p in parts[1:]:
             t = promote(t, p)
-        return f"qd.Vector([{', '.join(e for e, _ in parts)}])", t
+        return [self.small(e, have, t) for e, have in parts], t
 
     # ---------------------------------------------------------------------------------------------------- statements
-    def declare(self, prefix, text, t, n=0, mutable=True):
+    def declare(self, prefix, text, spec, mutable=True):
         name = self.fresh(prefix)
         self.emit(f"{name} = {text}")
-        self.names.append(Name(name, t, n, mutable))
+        self.add(name, spec, mutable)
 
     def statements(self, count):
         mark = len(self.names)
@@ -275,7 +344,9 @@ def _bit_cast(g, need, depth):
     if need == "b":
         return None
     t = g.r.choice([t for t in rows.SCALARS if rows.takes(need, t) and t is not U1])
-    sources = [n for n in g.names if n.n == 0 and n.t.bits == t.bits and n.t is not U1]
+    sources = [n for n in g.names if n.n == 0 and n.t.bits == t.bits and n.t is not U1 and not (g.fast and n.t.real)]
+    if g.fast and t.real:
+        return None
     if not sources:
         return None
     x = g.r.choice(sources)
@@ -286,11 +357,37 @@ def _bit_cast(g, need, depth):
 
 
 def _call(g, need, depth):
-    options = [f for f in g.functions if rows.takes(need, f[2])]
+    options = [
+        f for f in g.functions if type(f.results[0]) is Type and len(f.results) == 1 and rows.takes(need, f.results[0])
+    ]
+    options = [f for f in options if not any(type(p) is Ref for p in f.params)]
     if not options:
         return None
-    name, params, result = g.r.choice(options)
-    return f"{name}({', '.join(g.expr('n', depth - 1)[0] for _ in params)})", result
+    f = g.r.choice(options)
+    return f"{f.name}({', '.join(g.value(p, depth - 1) for p in f.params)})", f.results[0]
+
+
+def _method(g, need, depth):
+    """A method of a struct that changes nothing."""
+    options = [
+        (n, m)
+        for n in g.names
+        if type(n.spec) is Record
+        for m in n.spec.methods.values()
+        if rows.takes(need, m.results[0])
+    ]
+    options = [(n, m) for n, m in options if not m.changes]
+    if not options:
+        return None
+    n, m = g.r.choice(options)
+    return f"{n.text}.{m.name}({', '.join(g.value(p, depth - 1) for p in m.params)})", m.results[0]
+
+
+def _draw(g, need, depth):
+    if not g.draws:
+        return None
+    t = g.r.choice([t for t in rows.SCALARS if rows.takes(need, t)])
+    return f"qd.random(qd.{t.name})", t
 
 
 def _of_vector(g, need, depth):
@@ -328,14 +425,9 @@ def _of_vector(g, need, depth):
 def _of_matrix(g, need, depth):
     if depth < 2 or need == "b":
         return None
-    parts = [g.expr("n", 0) for _ in range(4)]
-    t = parts[0][1]
-    for _, p in parts[1:]:
-        t = promote(t, p)
+    m, t = g.matrix(depth - 2)
     if not rows.takes(need, t):
         return None
-    a, b, c, d = (e for e, _ in parts)
-    m = f"qd.Matrix([[{a}, {b}], [{c}, {d}]])"
     how = g.r.choice(["trace()", "determinant()", "transpose()[0, 1]", "@"])
     if how == "transpose()[0, 1]":
         return f"{m}.{how}", t
@@ -361,6 +453,9 @@ SPECIALS = [
     _bit_cast,
     _call,
     _call,
+    _method,
+    _draw,
+    _draw,
     _of_vector,
     _of_vector,
     _of_matrix,

@@ -30,12 +30,13 @@ I32, U1, F32, I64, F64, F16 = (TYPES[n] for n in ("i32", "u1", "f32", "i64", "f6
 
 
 class Scalar:
-    """A value of the running program. `ulp`: how far the real result may be from `v` (then a longdouble), 0 for exact."""
+    """A value of the running program. `ulp`: how far the real result may be from `v` (then a longdouble), 0 for exact;
+    `most`: see fast.py."""
 
-    __slots__ = ("t", "ulp", "v")
+    __slots__ = ("most", "t", "ulp", "v")
 
     def __init__(self, t, v, ulp=0):
-        self.t, self.v, self.ulp = t, v, ulp
+        self.t, self.v, self.ulp, self.most = t, v, ulp, None
 
     def __repr__(self):
         return f"{self.t.name}({self.v!r}{f' within {self.ulp} ulp' if self.ulp else ''})"
@@ -43,6 +44,10 @@ class Scalar:
 
 class Invalid(Exception):
     """The program is none of the language's, or leaves what the model knows: never a difference."""
+
+
+class Beyond(Invalid):
+    """Too long, or no longer of the kind that the program was written as: left out."""
 
 
 def bounds(t):
@@ -66,7 +71,9 @@ def convert(t, x: Scalar) -> Scalar:
     if t.kind == "b":
         return Scalar(t, bool(v != 0))
     if t.real:
-        return Scalar(t, _to_real(t, s, v))
+        out = Scalar(t, _to_real(t, s, v))
+        out.most = x.most
+        return out
     if s.real:
         low, high = bounds(t)
         f = float(v)
@@ -140,8 +147,9 @@ def half_away(x):
 
 
 # --------------------------------------------------------------------------------------------------------- comparison
-def same(expected: Scalar, got) -> bool:
-    """Whether a result is the model's: equal bits, any NaN for a NaN, or within the documented units in the last place."""
+def same(expected: Scalar, got, signs=True) -> bool:
+    """Whether a result is the model's: equal bits, any NaN for a NaN, or within the documented units in the last place.
+    signs: whether zeros have theirs."""
     t = expected.t
     if not t.real:
         return int(got) == int(expected.v)
@@ -151,7 +159,7 @@ def same(expected: Scalar, got) -> bool:
     v = t.np(expected.v)
     if np.isnan(v) or np.isnan(got):
         return bool(np.isnan(v) and np.isnan(got))
-    return bool(v == got and np.signbit(v) == np.signbit(got))
+    return bool(v == got and (not signs or np.signbit(v) == np.signbit(got)))
 
 
 def _near(expected, got):

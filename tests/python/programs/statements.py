@@ -1,8 +1,10 @@
 """The statements that programs are made of, and how often each is written."""
 
-from programs import rows
-from programs.generate import AUGMENT, INTEGRAL_ONLY, N, Name
-from programs.scalars import F16, I32, U1, promote
+from programs import compound, rows
+from programs.generate import AUGMENT, INTEGRAL_ONLY
+from programs.memory import N
+from programs.scalars import F16, I32, U1
+from programs.specs import Shaped
 
 
 def _new(g):
@@ -11,7 +13,7 @@ def _new(g):
         t = g.type()
         name = g.fresh()
         g.emit(f"{name}: qd.{t.name} = {e}")
-        g.names.append(Name(name, t))
+        g.add(name, t)
     else:
         g.declare("x", e, t)
 
@@ -19,18 +21,22 @@ def _new(g):
 def _new_vector(g):
     n = g.r.choice([2, 3, 4, 20]) if g.chance(0.2) else g.r.choice([2, 3, 4])
     if n > 4:
-        parts = [g.expr("n", 0) for _ in range(n)]
-        t = parts[0][1]
-        for _, p in parts[1:]:
-            t = promote(t, p)
-        g.declare("w", f"qd.Vector([{', '.join(e for e, _ in parts)}])", t, n)
+        parts, t = g.joined(n, 0)
+        g.declare("w", f"qd.Vector([{', '.join(parts)}])", Shaped((n,), t))
         return
     v, t = g.vector(n, 2)
-    g.declare("v", v, t, n)
+    g.declare("v", v, Shaped((n,), t))
 
 
 def _targets(g, n=0):
-    return [x for x in g.names if x.mutable and (x.n > 0) == (n > 0)]
+    return [x for x in g.names if x.mutable and (x.n > 0 if n else x.n == 0)]
+
+
+def _operator(g, t):
+    """One of `+=` and the like that a target of type t takes, and the need of its operand."""
+    given = [o for o in AUGMENT if not (t.real and o in INTEGRAL_ONLY) and not (g.fast and o == "/=")]
+    op = g.r.choice([o for o in given if not (g.fast and t.real and o in ("//=", "%="))])
+    return op, "i" if op in INTEGRAL_ONLY or (g.fast and op in ("//=", "%=")) else "n"
 
 
 def _assign(g):
@@ -39,10 +45,9 @@ def _assign(g):
         return _new(g)
     x = g.r.choice(options)
     if g.chance(0.4):
-        ops = [o for o in AUGMENT if not (x.t.real and o in INTEGRAL_ONLY)]
-        op = g.r.choice(ops)
-        e, _ = g.expr("i" if op in INTEGRAL_ONLY else "n", 2)
-        g.emit(f"{x.text} {op} {e}")
+        op, need = _operator(g, x.t)
+        e, t = g.expr(need, 2)
+        g.emit(f"{x.text} {op} {g.small(e, t, x.t)}")
     elif g.chance(0.15) and len(options) > 1:
         y = g.r.choice(options)
         g.emit(f"{x.text}, {y.text} = {g.expr('n', 1)[0]}, {g.expr('n', 1)[0]}")
@@ -68,15 +73,18 @@ def _store(g):
     if not options:
         return _assign(g)
     m, anywhere = g.r.choice(options)
-    place = f"{m.name}[{g.index(m) if anywhere else g.at(m)}]"
-    if m.n:
-        g.emit(f"{place} = {g.vector(m.n, 2)[0]}")
+    place = m.at(g.index(m) if anywhere else g.at(m), g.r)
+    if m.n and g.chance(0.5):
+        g.emit(f"{place} {g.r.choice(['=', '=', '+=', '-='])} {g.value(Shaped(m.element, m.t), 2)}")
         return
+    place = g.entry(m, place)
     if g.chance(0.3):
-        op = g.r.choice(
-            [o for o in AUGMENT if not (m.t.real and o in INTEGRAL_ONLY) and not (m.t is U1 and o in ("+=", "-="))]
-        )
-        g.emit(f"{place} {op} {g.expr('i' if op in INTEGRAL_ONLY else 'n', 2)[0]}")
+        op, need = _operator(g, m.t)
+        if m.t is U1 and op in ("+=", "-="):
+            op = "|="
+            need = "i"
+        e, t = g.expr(need, 2)
+        g.emit(f"{place} {op} {g.small(e, t, m.t)}")
     else:
         g.emit(f"{place} = {g.expr('n', 3)[0]}")
 
@@ -84,15 +92,15 @@ def _store(g):
 def _atomic(g):
     if g.shared and g.chance(0.6):
         m, ops = g.r.choice(g.shared)
-        _apply(g, f"{m.name}[{g.index(m)}]", g.r.choice(ops))
+        _apply(g, g.entry(m, m.at(g.index(m), g.r)), g.r.choice(ops))
     elif g.reductions:
         name, ops = g.r.choice(g.reductions)
         _apply(g, name, g.r.choice(ops))
     elif g.writes:  # alone: the old value may be used
         m = g.r.choice(g.writes)
-        if m.n or m.t is U1:
+        if m.t is U1:
             return
-        place = f"{m.name}[{g.index(m)}]"
+        place = g.entry(m, m.at(g.index(m), g.r))
         if g.chance(0.15):
             g.declare("x", f"qd.volatile_load({place})", m.t)
             return
@@ -104,8 +112,8 @@ def _atomic(g):
             if m.t.real
             else ["add", "sub", "mul", "exchange", "min", "max", "and", "or", "xor"]
         )
-        e, _ = g.expr("n" if m.t.real else "i", 1)
-        g.declare("x", f"qd.atomic_{g.r.choice(names)}({place}, {e})", m.t)
+        e, t = g.expr("n" if m.t.real else "i", 1)
+        g.declare("x", f"qd.atomic_{g.r.choice(names)}({place}, {g.small(e, t, m.t)})", m.t)
 
 
 def _apply(g, place, op):
@@ -133,15 +141,20 @@ def _static_if(g):
 def _while(g):
     w = g.fresh("k")
     g.emit(f"{w} = 0")
-    cond = f"{w} < {g.r.randint(1, 6)}"
+    limit = g.r.randint(1, 6)
+    endless = g.chance(0.3)
+    cond = f"{w} < {limit}"
     if g.chance(0.3):
         cond = f"{cond} and {g.condition(1)}"
-    g.emit(f"while {cond}:")
+    g.emit("while True:" if endless else f"while {cond}:")
     g.pad += 1
     g.emit(f"{w} += {g.r.randint(1, 3)}")
-    g.names.append(Name(w, I32, 0, False))
+    if endless:
+        g.nested_line(f"if not ({cond}):", "break")
+    mark = len(g.names)
+    g.add(w, I32, False)
     saved, g.loop = g.loop, "serial"
-    mark = g.statements(2)
+    g.statements(2)
     g.loop = saved
     g.pad -= 1
     del g.names[mark:]
@@ -161,11 +174,11 @@ def _for(g):
     elif form == 2:
         j = g.fresh("j")
         head = f"for {i}, {j} in qd.ndrange({g.r.randint(1, 3)}, ({g.r.randint(-1, 1)}, {g.r.randint(0, 3)})):"
-        g.names.append(Name(j, I32, 0, False))
+        g.add(j, I32, False)
     else:
         head = f"for {i} in range({g.r.randint(1, 4)}):"
     if form != 1:
-        g.names.append(Name(i, I32, 0, False))
+        g.add(i, I32, False)
     top, g.top = g.top, False
     g.nested(head, 3, "serial")
     g.top = top
@@ -173,25 +186,40 @@ def _for(g):
 
 
 def _static_for(g):
-    i = g.fresh("c")
-    g.emit(f"for {i} in qd.static(range({g.r.randint(1, 3)})):")
+    """Unrolled: its indices are constants, and may be left by static conditions alone."""
+    i, j = g.fresh("c"), g.fresh("c")
+    form = g.r.choice(["range", "range", "ndrange", "list", "enumerate"])
+    over = {
+        "range": f"range({g.r.randint(1, 3)})",
+        "ndrange": f"qd.ndrange({g.r.randint(1, 2)}, (1, {g.r.randint(2, 3)}))",
+        "list": "[3, 1, 2]",
+        "enumerate": "enumerate([5, 0])",
+    }[form]
+    names = [i, j] if form in ("ndrange", "enumerate") else [i]
+    g.emit(f"for {', '.join(names)} in qd.static({over}):")
     g.pad += 1
-    x = g.fresh()
-    g.emit(f"{x} = qd.i32({i})")
-    mark = len(g.names)
-    g.names.append(Name(x, I32))
+    if g.chance(0.3):
+        g.nested_line(f"if qd.static({i} {g.r.choice(['==', '>'])} 1):", g.r.choice(["break", "continue"]))
+    x, mark = g.fresh(), len(g.names)
+    g.emit(f"{x} = qd.i32({g.r.choice(names)})")
+    g.add(x, I32)
+    g.constants += names
     saved, g.loop = g.loop, ""
     g.statements(2)
     g.loop = saved
     g.pad -= 1
-    del g.names[mark:]
+    del g.names[mark:], g.constants[-len(names) :]
 
 
 def _leave(g):
-    if g.loop == "serial":
+    if g.returns and g.loop == "serial" and g.chance(0.4):
+        g.nested_line(f"if {g.condition()}:", compound.result(g))
+    elif g.loop == "serial":
         g.nested_line(f"if {g.condition()}:", g.r.choice(["break", "continue"]))
     elif g.loop == "parallel":
         g.nested_line(f"if {g.condition()}:", "continue")
+    elif g.returns and g.loop != "":
+        g.nested_line(f"if {g.condition()}:", compound.result(g))
     else:
         _assign(g)
 
@@ -200,9 +228,10 @@ def _walrus(g):
     e, t = g.expr("n", 2)
     name = g.fresh()
     g.emit(f"if ({name} := {e}) > {g.expr('n', 1)[0]}:")
-    g.names.append(Name(name, t, 0, False))
+    mark = len(g.names)
+    g.add(name, t, False)
     g.pad += 1
-    mark = g.statements(1)
+    g.statements(1)
     g.pad -= 1
     del g.names[mark:]
 
@@ -222,8 +251,11 @@ def _approximate(g):
 
 
 def _assert(g):
+    if g.draws:  # no two draws are equal
+        return _assign(g)
     e = g.of_type(I32, 1)
     g.emit(f"assert ({e} == {e}) or {g.condition(1)}")
+    return None
 
 
 STATEMENTS = (
@@ -241,4 +273,5 @@ STATEMENTS += [
     _approximate,
     _approximate,
     _assert,
+    *compound.STATEMENTS,
 ]

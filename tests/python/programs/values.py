@@ -1,9 +1,10 @@
-"""What the model's programs hold: vectors and memory, and what functions and methods do with them."""
+"""What the model's programs hold: vectors, structs and memory, and what functions and methods do with them."""
 
 import numpy as np
 
-from programs import rows
-from programs.scalars import I32, U1, Invalid, Scalar, bit_cast, convert, promote, wrapped
+from programs import fast, rows
+from programs.scalars import I32, U1, Invalid, Scalar, Type, bit_cast, convert, promote, wrapped
+from programs.specs import Record, Shaped, spec_of
 
 
 class Vec:
@@ -15,20 +16,122 @@ class Vec:
         self.shape, self.data = shape, data
 
 
+class Struct:
+    __slots__ = ("members", "record")
+
+    def __init__(self, record, members):
+        self.record, self.members = record, members
+
+
 class Array:
     """Memory: an array or field with its element type."""
 
-    def __init__(self, t, values, element=()):
-        self.t, self.shape, self.element = t, values.shape[: values.ndim - len(element)], element
+    def __init__(self, t, values, element=(), clamp=False):
+        self.t, self.element, self.clamp = t, element, clamp
+        self.shape = values.shape[: values.ndim - len(element)]
         self.data = [Scalar(t, v if t.real else bool(v) if t is U1 else int(v)) for v in values.reshape(-1)]
+        self.step = int(np.prod(element, dtype=int))
 
     def at(self, index):
         flat = 0
         for k, size in zip(index, self.shape):
+            k = min(max(k, 0), size - 1) if self.clamp else k
             if not 0 <= k < size:
                 raise Invalid("index out of bounds")
             flat = flat * size + k
-        return flat * int(np.prod(self.element, dtype=int)) if self.element else flat
+        return flat * self.step
+
+    def get(self, at):
+        return Vec(self.element, self.data[at : at + self.step]) if self.element else self.data[at]
+
+    def set(self, at, v):
+        given = spread(self.element, v).data if self.element else [v]
+        for k, e in enumerate(given):
+            self.data[at + k] = Scalar(self.t, e.v, e.ulp) if e.ulp and e.t is self.t else convert(self.t, e)
+
+
+class StructArray:
+    """A field of structs: an array for each member."""
+
+    def __init__(self, record, members):
+        self.record, self.members = record, members
+        self.shape = next(iter(members.values())).shape
+
+    def at(self, index):
+        return index
+
+    def get(self, index):
+        return Struct(self.record, {n: a.get(a.at(index)) for n, a in self.members.items()})
+
+    def set(self, index, v):
+        if type(v) is not Struct or v.record != self.record:
+            raise Invalid("another struct")
+        for n, a in self.members.items():
+            a.set(a.at(index), v.members[n])
+
+
+def spread(shape, v):
+    """A number as a vector of that shape."""
+    if type(v) is Vec:
+        if v.shape != shape:
+            raise Invalid("shapes differ")
+        return v
+    return Vec(shape, [v] * int(np.prod(shape)))
+
+
+def copied(v):
+    if type(v) is Vec:
+        return Vec(v.shape, list(v.data))
+    return Struct(v.record, {n: copied(m) for n, m in v.members.items()}) if type(v) is Struct else v
+
+
+def converted(spec, v):
+    """A value as one of a type: what parameters, members, results and annotated variables take."""
+    if type(spec) is Type:
+        if type(v) is not Scalar:
+            raise Invalid("another kind of value")
+        return v if v.ulp else convert(spec, v)
+    if type(spec) is Shaped:
+        return Vec(spec.shape, [convert(spec.t, e) for e in spread(spec.shape, v).data])
+    if type(spec) is Record and type(v) is Struct and v.record == spec:
+        return copied(v)
+    raise Invalid("another kind of value")
+
+
+def like(old, v):
+    """A value as one of the kind that a variable has."""
+    if type(old) is Scalar and type(v) is Scalar:
+        return convert(old.t, v)
+    if type(old) is Vec:
+        return Vec(old.shape, [convert(o.t, e) for o, e in zip(old.data, spread(old.shape, v).data)])
+    if type(old) is Struct and type(v) is Struct and old.record == v.record:
+        return copied(v)
+    raise Invalid("another kind of value")
+
+
+def zero(spec):
+    if type(spec) is Record:
+        return Struct(spec, {n: zero(s) for n, s in spec.members.items()})
+    t = spec.t if type(spec) is Shaped else spec
+    nothing = Scalar(t, t.np(0) if t.real else t is not U1 and 0)
+    return Vec(spec.shape, [nothing] * int(np.prod(spec.shape))) if type(spec) is Shaped else nothing
+
+
+def built(record, given, named):
+    """`T(given…, name=…)`: members left out are zero."""
+    out = zero(record)
+    for n, v in [*zip(record.members, given), *named.items()]:
+        out.members[n] = converted(record.members[n], v)
+    return out
+
+
+def flat(v):
+    """The scalars of a value, in order."""
+    if isinstance(v, list):
+        return [e for part in v for e in flat(part)]
+    if type(v) is Struct:
+        return flat(list(v.members.values()))
+    return list(v.data) if type(v) is Vec else [] if v is None else [v]
 
 
 def apply(key, args):
@@ -50,9 +153,11 @@ def apply(key, args):
     values = [convert(t, a).v if k == 0 or row.rule != "arith_left" else a.v for k, a in enumerate(given)]
     v = row.meaning(t, *values)
     if row.ulp:
-        return Scalar(r, v, rows.ULP[row.ulp][r.name])
+        return fast.approximate(row, r, v, args) if fast.on else Scalar(r, v, rows.ULP[row.ulp][r.name])
     if r is U1:
         return Scalar(r, bool(v))
+    if r.real and fast.on:
+        return fast.exact(row, r, r.np(v), args)
     return Scalar(r, r.np(v) if r.real else wrapped(r, int(v)))
 
 
@@ -68,12 +173,12 @@ def total(items):
 
 
 def _cast(m, node, scope):
-    v, t = m.ev(node.args[0], scope), m.type_of(node.args[1])
+    v, t = m.ev(node.args[0], scope), spec_of(node.args[1])
     return Vec(v.shape, [convert(t, e) for e in v.data]) if type(v) is Vec else convert(t, v)
 
 
 def _bit_cast(m, node, scope):
-    v, t = m.ev(node.args[0], scope), m.type_of(node.args[1])
+    v, t = m.ev(node.args[0], scope), spec_of(node.args[1])
     if v.t.bits != t.bits:
         raise Invalid("bit_cast")
     return bit_cast(t, v)
@@ -109,6 +214,10 @@ def _matrix(m, node, scope):
     for e in data[1:]:
         t = promote(t, e.t)
     return Vec((len(given), len(given[0].elts)), [convert(t, e) for e in data])
+
+
+def _random(m, node, scope):
+    return zero(spec_of(node.args[0]))
 
 
 def _truths(name):
@@ -156,5 +265,6 @@ METHODS = {
 CALLS = {
     "qd.static": lambda m, node, scope: m.ev(node.args[0], scope),
     "qd.loop_config": lambda m, node, scope: Scalar(I32, 0),
+    "qd.random": _random,  # stands for any draw: what programs with draws give is compared between backends
     "qd.cast": _cast, "qd.bit_cast": _bit_cast, "qd.select": _select, "qd.Vector": _vector, "qd.Matrix": _matrix,
 }  # fmt: skip

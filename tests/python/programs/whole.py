@@ -1,126 +1,168 @@
-"""Whole programs: functions, the kernel's parameters, its serial parts and parallel loops, its results."""
+"""Whole programs: types, functions, the kernel's parameters, its serial parts and parallel loops, its results."""
 
-from programs import rows
-from programs.generate import COMMUTE, FIELDS, SHAPE2, VECTOR_FIELDS, Generator, Memory, N, Name
-from programs.scalars import F16, F32, F64, I32, TYPES, U1
+from programs import compound, memory, rows
+from programs.generate import COMMUTE, Generator
+from programs.memory import GROUPS, SHAPE2, N
+from programs.names import Memory
+from programs.scalars import F16, F32, F64, I32, U1
+from programs.specs import FAST, Elements, Record, Shaped, written
 from programs.statements import STATEMENTS
+
+OVER = ["F_i32", "F_i32", "L_i32", "V_i32", "W_i16", "M_i32", "S_P", "S_Q"]  # of N elements
 
 
 def program(seed: int, size: int = 12) -> str:
-    """The source text of program number `seed`."""
-    g = Generator(seed, STATEMENTS)
+    """The source text of program number `seed`: of four one for fast_math, of eight one with draws."""
+    g = Generator(seed, STATEMENTS, fast=seed % 4 == 1, draws=seed % 8 == 2)
     g.top, g.approximate = False, None
+    if g.fast:
+        g.emit(f'"""{FAST}"""')
+    groups = g.r.sample(GROUPS, g.r.choice([0, 1, 1, 2]))
+    fields = [f for group in groups for f in group.fields]
+    for name in sorted({f.name.split(".")[0][2:] for f in fields if "." in f.name}):
+        compound.declare_record(g, name, memory.specs(name))
+    for _ in range(g.r.choice([0, 0, 0, 1, 2])):
+        compound.declare_record(g)
     for _ in range(g.r.choice([0, 0, 0, 1, 1, 2])):
-        _function(g)
-    _kernel(g, size)
+        compound.declare_function(g)
+    _kernel(g, fields, size)
     return "\n".join(g.lines) + "\n"
 
 
-def _function(g):
-    real = g.chance(0.3)
-    name = g.fresh("f")
-    params = [(f"a{k}", g.type()) for k in range(g.r.randint(1, 3))]
-    result = g.type()
-    g.emit("@qd.real_func" if real else "@qd.func")
-    returns = f" -> qd.{result.name}" if real or g.chance(0.5) else ""
-    g.emit(f"def {name}({', '.join(f'{p}: qd.{t.name}' for p, t in params)}){returns}:")
-    g.names = [Name(p, t, 0, not real and returns == "") for p, t in params]
-    for n in g.names:
-        n.mutable = False
-    g.reads, g.writes, g.own, g.shared, g.reductions = [], [], [], [], []
-    g.pad += 1
-    g.budget, g.top, g.loop, g.approximate = 5, True, None, None
-    g.statements(4)
-    if real and g.chance(0.6):
-        g.emit(f"if {g.condition()}:")
-        g.emit(f"    return {g.expr('n', 2)[0]}")
-    e, t = g.expr("n", 2)
-    g.emit(f"return {e}")
-    g.pad -= 1
-    g.functions.append((name, params, result if returns else t))
-
-
-def _kernel(g, size):
-    arrays = [Memory(n, g.type(), (N,)) for n in "ab"] + [Memory("o", g.type(), (N,))]
+def _arrays(g):
+    """Array parameters: of numbers, of vectors and matrices, and with indices that are moved inside."""
+    found = [Memory(n, g.type(), (N,)) for n in "abo"]
     if g.chance(0.3):
-        arrays.append(Memory("m", g.type(), SHAPE2))
-    arrays += [Memory(n, TYPES[t], s) for n, (t, s) in g.r.sample(sorted(FIELDS.items()), g.r.choice([0, 1, 1, 2]))]
-    if g.chance(0.25):
-        arrays += [Memory(n, TYPES[t], (N,), k) for n, (t, k) in [g.r.choice(sorted(VECTOR_FIELDS.items()))]]
-    scalars = [(f"s{k}", g.type()) for k in range(g.r.randint(0, 3))]
-    z = Memory("z", g.r.choice([F16, F32, F32, F64]), (N,)) if g.chance(0.3) else None
-    params = [f"{m.name}: qd.types.NDArray[qd.{m.t.name}, {len(m.shape)}]" for m in arrays if m.name in "abom"]
-    params += [f"{z.name}: qd.types.NDArray[qd.{z.t.name}, 1], p: qd.types.NDArray[qd.{z.t.name}, 1]"] if z else []
-    params += [f"{s}: qd.{t.name}" for s, t in scalars]
-    returned = [g.type() for _ in range(g.r.choice([0, 1, 1, 2]))]
-    arrow = (
-        ""
-        if not returned
-        else f" -> qd.{returned[0].name}"
-        if len(returned) == 1
-        else f" -> ({', '.join(f'qd.{t.name}' for t in returned)})"
+        found.append(Memory("m", g.type(), SHAPE2))
+    if g.chance(0.2):
+        found.append(Memory("e", g.type(), (N,), g.r.choice([(2,), (3,), (2, 2), (2, 2)])))
+    if g.chance(0.15):
+        found.append(Memory("h", g.type(), (N,), (), True))
+    return found
+
+
+def _bundle(g):
+    """A dataclass of the standard library: its name, specs of its members."""
+    members = {"x": Elements(g.type(), 1), "n": g.type()}
+    if g.chance(0.5):
+        members["y"] = Elements(g.type(), 1, (3,))
+    if g.records and g.chance(0.4):
+        members["s"] = g.r.choice(list(g.records.values()))
+    g.emit("@dataclasses.dataclass(frozen=True)")
+    g.emit("class D:")
+    for m, s in members.items():
+        g.emit(f"    {m}: {written(s)}")
+    return members
+
+
+def _kernel(g, fields, size):
+    arrays = _arrays(g)
+    params = {m.name: Elements(m.t, len(m.shape), m.element, m.clamp) for m in arrays}
+    members = _bundle(g) if g.chance(0.15) else {}
+    if members:
+        params["d"] = Record("D", members, bundle=True)
+        arrays += [Memory(f"d.{n}", s.t, (N,), s.element) for n, s in members.items() if type(s) is Elements]
+    arrays += [Memory(f.name, f.type, f.shape, f.element) for f in fields]
+    z = (
+        Memory("z", g.r.choice([F32, F64] if g.fast else [F16, F32, F32, F64]), (N,))
+        if g.chance(0.3) and not g.draws
+        else None
     )
+    if z:
+        params |= {"z": Elements(z.t, 1), "p": Elements(z.t, 1)}
+    values = {f"s{k}": g.spec() for k in range(g.r.randint(0, 3))}
+    returned = [g.spec() for _ in range(g.r.choice([0, 1, 1, 2]))]
+    arrow = f" -> {compound.arrow(returned)}" if returned else ""
     g.emit("@qd.kernel")
-    g.emit(f"def k({', '.join(params)}){arrow}:")
+    g.emit(f"def k({', '.join(f'{n}: {written(s)}' for n, s in (params | values).items())}){arrow}:")
     g.pad = 1
-    g.names = [Name(s, t, 0, False) for s, t in scalars]
+    compound.begin(g)
+    for n, s in values.items():
+        g.add(n, s, False)
+        for part in g.names:  # members and entries are copies
+            part.mutable = part.mutable or part.text.startswith(n + ".")
+    for n, s in members.items():
+        if type(s) is not Elements:
+            g.add(f"d.{n}", s, False)
+    for n, s in values.items():
+        if type(s) is Shaped and g.chance(0.4):
+            g.emit(f"{n}[{g.r.randrange(s.shape[0])}] = {g.expr('n', 1)[0]}")
     g.budget = size
     for _ in range(g.r.choice([1, 1, 2])):
         if g.chance(0.5):
-            g.reads = g.writes = arrays
-            g.own, g.shared, g.reductions = [], [], []
-            g.approximate = (z, g.r.randrange(N)) if z else None
-            g.top, g.loop = True, None
+            _serial(g, arrays, z)
             g.statements(g.r.randint(1, 3))
         _parallel(g, arrays, z)
-    g.reads, g.own, g.shared, g.reductions, g.writes = arrays, [], [], [], arrays
-    g.top, g.loop = True, None
+    _serial(g, arrays, None)
     if returned:
-        g.emit("return " + ", ".join(g.expr("n", 2)[0] for _ in returned))
+        g.emit(compound.result(g, returned))
+
+
+def _serial(g, arrays, z):
+    """What stands outside of parallel loops may touch everything."""
+    g.reads = g.writes = arrays
+    g.own, g.shared, g.reductions = [], [], []
+    g.structs = g.whole = _structs(g, arrays)
+    g.approximate = (z, g.r.randrange(N)) if z else None
+    g.top, g.loop = True, None
+
+
+def _structs(g, arrays):
+    """Fields of structs all of whose members are among these: (name, type, a member)."""
+    found = {}
+    for m in arrays:
+        if m.of:
+            found.setdefault(m.of, []).append(m)
+    return [
+        (name, g.records[name[2:]], members[0])
+        for name, members in found.items()
+        if len(members) == len(g.records[name[2:]].members)
+    ]
 
 
 def _parallel(g, arrays, z):
     """One parallel loop: who may touch what is dealt out first."""
     mark = len(g.names)
-    outside = [n for n in g.names if n.n == 0 and n.mutable and not n.t.real and n.t is not U1]
-    g.reductions = []
+    outside = [n for n in g.names if n.n == 0 and n.mutable and not n.t.real and n.t is not U1 and "[" not in n.text]
+    before, g.reductions = list(g.names), []
     if outside and g.chance(0.5):
         x = g.r.choice(outside)
         g.reductions = [(x.text, g.r.choice(COMMUTE))]
-        g.names = [n for n in g.names if n is not x]
-    saved = [(n, n.mutable) for n in g.names]
+        g.names = [n for n in g.names if n is not x and not x.text.startswith(n.text + ".")]
+    saved = [(n, n.mutable) for n in before]
     for n in g.names:
         n.mutable = False
-    g.reads, g.writes, g.own, g.shared = [], [], [], []
-    for m in arrays:
-        role = g.r.choice(["read", "read", "own", "own", "shared"]) if m.name != "o" else "own"
-        if role == "shared" and not m.t.real and not m.n and m.t is not U1:
-            g.shared.append((m, g.r.choice(COMMUTE)))
-        elif role == "own" and len(m.shape) == 1:
-            g.own.append(m)
-        else:
-            g.reads.append(m)
+    _deal(g, arrays)
     at = _head(g)
     g.at = lambda m: at
     g.approximate = (z, at) if z else None
     g.top, g.loop = False, "parallel"
     g.pad += 1
     for m in g.own:  # its own element may be read as well
-        if not m.n:
-            g.names.append(Name(f"{m.name}[{at}]", m.t, 0, False))
+        g.add(m.at(at, g.r), Shaped(m.element, m.t) if m.n else m.t, False)
     g.budget = max(g.budget, 4)
     g.statements(g.r.randint(2, 5))
     g.pad -= 1
     g.loop = None
     for n, was in saved:
         n.mutable = was
-    g.names = [n for n, _ in saved[:mark]] + (
-        [Name(g.reductions[0][0], _type_of(outside, g.reductions[0][0]))] if g.reductions else []
-    )
+    g.names = before[:mark]
 
 
-def _type_of(names, text):
-    return next(n.t for n in names if n.text == text)
+def _deal(g, arrays):
+    """What the iterations only read, what each has an element of, and what they change together."""
+    g.reads, g.writes, g.own, g.shared = [], [], [], []
+    roles = {}
+    for m in arrays:
+        key = m.of or m.name
+        role = roles.setdefault(key, g.r.choice(["read", "read", "own", "own", "shared"]) if key != "o" else "own")
+        if role == "shared" and not m.t.real and m.t is not U1:
+            g.shared.append((m, g.r.choice(COMMUTE)))
+        elif role == "own" and len(m.shape) == 1:
+            g.own.append(m)
+        else:
+            g.reads.append(m)
+    g.structs, g.whole = _structs(g, g.reads), _structs(g, g.own)
 
 
 def _head(g):
@@ -132,18 +174,19 @@ def _head(g):
     elif form == "shape":
         g.emit(f"for {i} in range(a.shape[0]):")
     elif form == "field":
-        g.emit(f"for {i} in F_i32:")
+        g.emit(f"for {i} in {g.r.choice(OVER)}:")
     elif form == "array":
         g.emit(f"for {i} in b:")
     elif form == "ndrange":
         g.emit(f"for {i}, {j} in qd.ndrange(2, 4):")
-        g.names += [Name(i, I32, 0, False), Name(j, I32, 0, False)]
+        g.add(i, I32, False)
+        g.add(j, I32, False)
         return f"{i} * 4 + {j}"
     else:
         g.emit(f"for {i} in qd.grouped({'F_i32' if form == 'grouped field' else f'qd.ndrange({N})'}):")
-        g.names.append(Name(f"{i}[0]", I32, 0, False))
+        g.add(f"{i}[0]", I32, False)
         return f"{i}[0]"
-    g.names.append(Name(i, I32, 0, False))
+    g.add(i, I32, False)
     return i
 
 

@@ -11,6 +11,7 @@ import types
 
 from quadrants.lang.exception import QuadrantsRuntimeTypeError, QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.func import BoundFunc, Func
+from quadrants.lang.values import shown_as
 from quadrants.types.annotations import settled
 
 _hints = {}  # class -> annotations by name, text resolved
@@ -47,6 +48,7 @@ def _resolved(cls, field):
         ) from None
 
 
+@shown_as("method of a dataclass")
 class Method:
     """A plain Python function of the class with its object: it runs while the kernel is compiled."""
 
@@ -56,6 +58,7 @@ class Method:
         self.function, self.owner = function, owner
 
 
+@shown_as("dataclass")
 class Bundle:
     """An object of a dataclass inside a kernel: argument (or member of one) number `index` of the plan."""
 

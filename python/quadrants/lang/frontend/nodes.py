@@ -7,9 +7,10 @@ from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import access
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.calls import PLAIN
-from quadrants.lang.values import MATRICES, Mat, describe, elements, from_nested
+from quadrants.lang.values import MATRICES, Mat, describe, elements, from_nested, shown_as
 
 
+@shown_as("node of a field tree")
 class Node:
     """A node of a field tree: all of its cells exist, so a loop over it is one over its shape."""
 

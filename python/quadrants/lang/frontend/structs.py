@@ -22,6 +22,7 @@ from quadrants.lang.values import (
     from_nested,
     load,
     make,
+    shown_as,
 )
 from quadrants.types.compound import MatrixType
 from quadrants.types.structs import StructType
@@ -64,7 +65,7 @@ def to_struct(w, x, kind):
 
 def call_type(w, kind, args, kwargs):
     """`T(1, v=…)`: members by position or name, those left out zero."""
-    if len(args) == 1 and not kwargs and type(args[0]) in (*RECORDS, dict):
+    if len(args) == 1 and not kwargs and type(args[0]) in (*RECORDS, dict) and not kind.begins_with(args[0]):
         return to_struct(w, args[0], kind)
     given = kind.named(args, kwargs)
     members = {
@@ -99,6 +100,7 @@ def constant(w, x: Struct):
 
 
 # -------------------------------------------------------------------------------------------------------------- fields
+@shown_as("field of structs")
 class AccStruct:
     """A field of structs. `members` fills as they are used."""
 

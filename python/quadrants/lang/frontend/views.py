@@ -8,10 +8,11 @@ from quadrants.lang.buffer_view import BufferView
 from quadrants.lang.exception import QuadrantsRuntimeTypeError, QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import access, reports
 from quadrants.lang.frontend.table import ev
-from quadrants.lang.values import describe, dtype_of
+from quadrants.lang.values import describe, dtype_of, shown_as
 from quadrants.types.annotations import BufferViewType, NdarrayType
 
 
+@shown_as("BufferView")
 class View:
     """Elements `offset` to `offset + size` of an array."""
 
