@@ -206,8 +206,8 @@ ERRORS = {
     "sum": ("s = T(a=1) + T(a=1)", QuadrantsTypeError, "unsupported operand"),
     "sum with a number": ("s = T(a=1)\ns += 1", QuadrantsTypeError, "unsupported operand"),
     "field made inside": ("g = T.field(shape=3)", QuadrantsSyntaxError, "cannot be made inside kernels"),
-    "condition": ("if T(a=1):\n    pass", QuadrantsTypeError, "Ask one of its members"),
-    "condition of `not`": ("x = not T(a=1)", QuadrantsTypeError, "Ask one of its members"),
+    "condition": ("if T(a=1):\n    pass", QuadrantsTypeError, "use one of its members"),
+    "condition of `not`": ("x = not T(a=1)", QuadrantsTypeError, "use one of its members"),
     "arity": ("for i, j in F:\n    pass", QuadrantsCompilationError, "struct-for indices"),
 }
 

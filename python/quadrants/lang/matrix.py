@@ -20,7 +20,7 @@ from quadrants.lang.exception import (
     QuadrantsSyntaxError,
     QuadrantsTypeError,
 )
-from quadrants.lang.util import cook_dtype, to_quadrants_type
+from quadrants.lang.util import array_of, cook_dtype, to_quadrants_type
 
 MANY_ENTRIES = 144
 
@@ -31,15 +31,7 @@ def _as_array(values: Any) -> np.ndarray:
     if not hasattr(values, "__len__") or isinstance(values, (str, bytes, dict)):
         raise QuadrantsTypeError("An Matrix/Vector can only be initialized with an array-like object")
     parts = [_as_array(one) if isinstance(one, (Matrix, list, tuple)) else one for one in values]
-    array = np.array(parts)
-    return _unrounded(array, parts) if array.dtype.kind == "f" else array
-
-
-def _unrounded(array: np.ndarray, parts: list[Any]) -> np.ndarray:
-    """Integers from 2**63 beside smaller ones, which NumPy makes floats of, as uint64; anything else as it is."""
-    if any(isinstance(one, float) or np.asarray(one).dtype.kind == "f" for one in parts):
-        return array
-    return array if (array < 0).any() else np.array(parts, np.uint64)
+    return array_of(parts)
 
 
 def _wide(array: np.ndarray) -> np.ndarray:

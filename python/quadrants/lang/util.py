@@ -72,3 +72,11 @@ def hook(x, name: str):
     """An attribute by which the package marks what is its own; None for anything else. Objects of a program's classes
     are not asked: a `__getattr__` may answer anything."""
     return getattr(x, name, None) if type(x).__module__.partition(".")[0] in ("quadrants", "builtins") else None
+
+
+def array_of(parts: list[Any]) -> np.ndarray:
+    """`np.array(parts)`, but integers from 2**63 beside smaller ones are uint64: NumPy makes floats of them."""
+    array = np.array(parts)
+    if array.dtype.kind != "f" or any(isinstance(one, float) or np.asarray(one).dtype.kind == "f" for one in parts):
+        return array
+    return array if (array < 0).any() else np.array(parts, np.uint64)

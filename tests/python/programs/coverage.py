@@ -7,7 +7,7 @@ from programs.values import CALLS, METHODS
 
 STATEMENTS = [
     "Assign", "Assign to a tuple", "Assign to an element", "Assign to a component", "AnnAssign", "AugAssign", "Assert", "Break",
-    "Continue", "Expr", "For range", "For ndrange", "For grouped", "For over memory", "For static range", "If", "If elif",
+    "Continue", "Expr", "For range", "For unsigned range", "For ndrange", "For grouped", "For over memory", "For static range", "If", "If elif",
     "If static", "Pass", "Return", "While", "NamedExpr", "And", "Or", "Compare chain", "IfExp", "Read of an element", "shape",
     "swizzle", "MatMult", "qd.kernel", "qd.func", "qd.real_func", "int", "float", "bool", "qd.volatile_load", "qd.atomic_cas",
     "For static ndrange", "For static list", "For static enumerate", "For over structs", "Assign to a member", "Assign to a swizzle",

@@ -26,6 +26,10 @@ def name_of(node):
     return ast.unparse(node)
 
 
+def is_literal(node):
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
+
+
 class Expressions:
     """What `Model` inherits: scope is {name: value}."""
 

@@ -7,13 +7,14 @@ learnt is `Invalid`. `seen` collects the statements, operators and functions tha
 import ast
 
 from programs import fast
-from programs.expressions import Expressions, name_of
+from programs.expressions import Expressions, is_literal, name_of
 from programs.places import fixed, of_name
-from programs.scalars import I32, I64, Beyond, Invalid, Scalar
+from programs.scalars import I32, I64, TYPES, Beyond, Invalid, Scalar
 from programs.specs import TEMPLATE, Elements, Record, Ref, spec_of
 from programs.values import Array, Struct, StructArray, Vec, apply, converted, copied, like, listed
 
 STEPS = 20000  # of statements
+U64 = TYPES["u64"]
 ATOMIC = ("Add", "Sub", "BitAnd", "BitOr", "BitXor")
 
 
@@ -212,7 +213,7 @@ class Model(Expressions):
             kind, items = self.items(it.args[0], scope)
             return "static " + kind, items
         if f == "range":
-            return "range", self.range([self.ev(a, scope) for a in it.args])
+            return self.range(it.args, scope)
         if f == "qd.ndrange":
             boxed = self.box([self.pair(a, scope) for a in it.args])
             if not it.keywords:
@@ -229,18 +230,22 @@ class Model(Expressions):
             raise Invalid("loop")
         return "over structs" if type(x) is StructArray else "over memory", self.over(x)
 
-    def range(self, bounds):
-        lo, hi = ([Scalar(I32, 0)] if len(bounds) == 1 else []) + bounds
-        t = self.index_type(lo.t, hi.t)
-        return [Scalar(t, k) for k in range(int(lo.v), int(hi.v))]
+    def range(self, nodes, scope):
+        """Two unsigned bounds of 64 bits, or one and a literal, give an index of their type; with a signed one the end
+        of the signed type is the end."""
+        pairs = [(n, self.ev(n, scope)) for n in ([ast.Constant(0)] if len(nodes) == 1 else []) + nodes]
+        (lo, hi), types = [int(v.v) for _, v in pairs], [v.t for _, v in pairs]
+        if U64 not in types:
+            wide = any(t.bits == 64 or (t.kind == "u" and t.bits == 32) for t in types)
+            return "range", [Scalar(I64 if wide else I32, k) for k in range(lo, hi)]
+        if all(v.t.kind != "i" or (is_literal(n) and v.v >= 0) for n, v in pairs):
+            return "unsigned range", [Scalar(U64, k) for k in range(lo, hi)]
+        last = 2**63 - 1
+        return "range", [Scalar(I64, k) for k in range(min(lo, last), min(hi, last))]
 
     def over(self, x):
         found = self.box([(0, n) for n in x.shape])
         return [e[0] for e in found] if len(x.shape) == 1 else found
-
-    def index_type(self, lo, hi):
-        wide = [I64 if t.kind == "u" and t.bits == 32 else t for t in (lo, hi)]
-        return I64 if any(t.bits == 64 for t in wide) else I32
 
     def pair(self, node, scope):
         parts = node.elts if isinstance(node, ast.Tuple) else [ast.Constant(0), node]

@@ -2,8 +2,13 @@
 
 from typing import NamedTuple
 
-from programs.scalars import Type
+from programs.scalars import I32, I64, Type
 from programs.specs import Record, Shaped
+
+
+def index_type(t):
+    """Of a loop between two bounds of that type, or one and its sum with a literal."""
+    return t if t.bits == 64 else I64 if t.name == "u32" else I32
 
 
 def length(shape):

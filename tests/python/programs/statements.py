@@ -3,6 +3,7 @@
 from programs import compound, rows
 from programs.generate import AUGMENT, INTEGRAL_ONLY
 from programs.memory import N
+from programs.names import index_type
 from programs.scalars import F16, I32, U1
 from programs.specs import Shaped
 
@@ -165,8 +166,9 @@ def _for(g):
     if g.top:
         g.emit("qd.loop_config(serialize=True)")
     i = g.fresh("j")
-    form = g.r.randrange(4)
+    form = g.r.randrange(5)
     mark = len(g.names)
+    far = [n for n in g.names if n.n == 0 and not n.t.real and n.t is not U1] if form == 4 else []
     if form == 0:
         head = f"for {i} in range({g.r.randint(0, 5)}):"
     elif form == 1:
@@ -175,9 +177,14 @@ def _for(g):
         j = g.fresh("j")
         head = f"for {i}, {j} in qd.ndrange({g.r.randint(1, 3)}, ({g.r.randint(-1, 1)}, {g.r.randint(0, 3)})):"
         g.add(j, I32, False)
+    elif far:
+        x = g.r.choice(far)
+        by = g.r.randint(1, 4)
+        head = f"for {i} in range({x.text}{g.r.choice(['', f' - {by}'])}, {x.text} + {by}):"
+        g.add(i, index_type(x.t), False)
     else:
         head = f"for {i} in range({g.r.randint(1, 4)}):"
-    if form != 1:
+    if form != 1 and not far:
         g.add(i, I32, False)
     top, g.top = g.top, False
     g.nested(head, 3, "serial")

@@ -3,7 +3,7 @@
 from programs import compound, memory, rows
 from programs.generate import COMMUTE, Generator
 from programs.memory import GROUPS, SHAPE2, N
-from programs.names import Memory
+from programs.names import Memory, index_type
 from programs.scalars import F16, F32, F64, I32, U1
 from programs.specs import FAST, Elements, Record, Shaped, written
 from programs.statements import STATEMENTS
@@ -168,8 +168,14 @@ def _deal(g, arrays):
 def _head(g):
     """Opens the loop over N points; the text of the index that belongs to an iteration."""
     i, j = g.fresh("i"), g.fresh("i")
-    form = g.r.choice(["range", "range", "shape", "ndrange", "grouped", "field", "array", "grouped field"])
-    if form == "range":
+    form = g.r.choice(["range", "range", "shape", "ndrange", "grouped", "field", "array", "grouped field", "far"])
+    far = [n for n in g.names if n.text in ("s0", "s1", "s2") and n.n == 0 and not n.t.real and n.t is not U1]
+    if form == "far" and far:
+        x = g.r.choice(far)
+        g.emit(f"for {i} in range({x.text}, {x.text} + {N}):")
+        g.add(i, index_type(x.t), False)
+        return f"{i} - {x.text}"
+    if form in ("range", "far"):
         g.emit(f"for {i} in range({N}):")
     elif form == "shape":
         g.emit(f"for {i} in range(a.shape[0]):")

@@ -11,7 +11,6 @@ import types
 
 from quadrants.lang.exception import QuadrantsRuntimeTypeError, QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.func import BoundFunc, Func
-from quadrants.lang.values import shown_as
 from quadrants.types.annotations import settled
 
 _hints = {}  # class -> annotations by name, text resolved
@@ -48,7 +47,6 @@ def _resolved(cls, field):
         ) from None
 
 
-@shown_as("method of a dataclass")
 class Method:
     """A plain Python function of the class with its object: it runs while the kernel is compiled."""
 
@@ -58,7 +56,6 @@ class Method:
         self.function, self.owner = function, owner
 
 
-@shown_as("dataclass")
 class Bundle:
     """An object of a dataclass inside a kernel: argument (or member of one) number `index` of the plan."""
 

@@ -10,7 +10,6 @@ from quadrants._native import Value
 from quadrants.lang.elementwise import map_all
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend.access import Acc
-from quadrants.lang.frontend.bundles import Bundle
 from quadrants.lang.frontend.table import ev, ref
 from quadrants.lang.values import MATRICES, NUMBERS, RECORDS, SCALARS, Mat, MatVar, describe, dtype_of
 
@@ -44,14 +43,10 @@ def truth(w, v, what):
             "ambiguous. Consider using `any` or `all` when comparing vectors/matrices:\n    if all(x == y):\nor\n"
             "    if any(x != y):"
         )
-    if type(v) is Bundle:
+    if type(v) in RECORDS or (hasattr(type(v), "kernel_attribute") and type(v) is not Acc):
         raise QuadrantsTypeError(f"a '{describe(w, v)}' is no condition of `{what}`: use one of its members")
     if type(v) is Acc:
         raise QuadrantsTypeError(f"a whole {v.what.lower()} is no condition of `{what}`: index it, such as x[0]")
-    if type(v) in RECORDS or hasattr(type(v), "kernel_attribute"):
-        raise QuadrantsTypeError(
-            f"`{what}` conditions must be an integer; found {describe(w, v)}. Ask one of its members."
-        )
     return bool(v)
 
 
