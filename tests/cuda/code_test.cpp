@@ -19,17 +19,10 @@ TEST(CudaCode, text_is_for_the_gpu_and_no_newer_than_it_needs) {
 }
 
 TEST(CudaCode, read_only_arrays_take_the_read_only_path) {
-  const char *const copy = R"(
-func @k($x: field f32 1, $y: field f32 1, $n: i32) {
-  %0 = const.i32 0
-  %1 = arg.i32 $n
-  operand %0, %1
-  parallel.i32 1, 0 {
-    %i = axis.i32 0
+  const std::string copy = over_n("$x: field f32 1, $y: field f32 1", R"(
     %v = load.f32 $x, %i
     store $y, %i, %v
-  }
-})";
+)");
   Cuda c;
   EXPECT_NE(c.ptx_of(copy).find("ld.global.nc"), std::string::npos);
   EXPECT_EQ(c.ptx_of(scale).find("ld.global.nc"), std::string::npos);
@@ -76,23 +69,14 @@ TEST(CudaCode, positions_side_by_side_load_before_they_store) {
 }
 
 TEST(CudaCode, neighbouring_additions_are_joined_where_the_gpu_can) {
-  const char *const scatter = R"(
-func @k($p: field i32 1, $g: field f32 1, $n: i32) {
-  %0 = const.i32 0
-  %1 = arg.i32 $n
-  %two = const.i32 2
-  %one = const.i32 1
-  %v = const.f32 3
-  operand %0, %1
-  parallel.i32 1, 0 {
-    %i = axis.i32 0
+  const std::string scatter = over_n("$p: field i32 1, $g: field f32 1", R"(
     %c = load.i32 $p, %i
     %x = mul.i32 %c, %two
     %y = add.i32 %x, %one
     %a = atomic_add.f32 $g, %x, %v
     %b = atomic_add.f32 $g, %y, %v
-  }
-})";
+)",
+                                     "  %two = const.i32 2\n  %one = const.i32 1\n  %v = const.f32 3\n");
   Cuda c;
   const std::string ptx = c.ptx_of(scatter);
   EXPECT_EQ(lines_with(ptx, {"red.relaxed.gpu.global.add.v2.f32"}), 1u) << ptx;
@@ -128,14 +112,7 @@ func @k($x: field i16 1, $y: field i32 1, $s: f64, $b: field i8 1) {
 }
 
 TEST(CudaCode, rounds_of_an_inner_loop_are_under_way_together) {
-  const char *const inner = R"(
-func @k($x: field f32 1, $y: field f32 1, $n: i32) {
-  %0 = const.i32 0
-  %1 = arg.i32 $n
-  %z = const.f32 0
-  operand %0, %1
-  parallel.i32 1, 0 {
-    %i = axis.i32 0
+  const std::string inner = over_n("$x: field f32 1, $y: field f32 1", R"(
     %s = var %z
     %j = loop.i32 %0, %1 {
       %v = load.f32 $x, %j
@@ -145,24 +122,14 @@ func @k($x: field f32 1, $y: field f32 1, $n: i32) {
     }
     %t = get.f32 %s
     store $y, %i, %t
-  }
-})";
+)",
+                                   "  %z = const.f32 0\n");
   Cuda c;
   EXPECT_GE(lines_with(c.ptx_of(inner), {"ld.global.nc"}), 4u);
 }
 
 TEST(CudaCode, exclusive_updates_are_no_atomics) {
-  const char *const each = R"(
-func @k($x: field f32 1, $n: i32) {
-  %0 = const.i32 0
-  %1 = arg.i32 $n
-  %c = const.f32 1
-  operand %0, %1
-  parallel.i32 1, 0 {
-    %i = axis.i32 0
-    %o = atomic_add.f32 $x, %i, %c
-  }
-})";
+  const std::string each = over_n("$x: field f32 1", "    %o = atomic_add.f32 $x, %i, %c\n", "  %c = const.f32 1\n");
   Cuda c;
   const std::string ptx = c.ptx_of(each);
   EXPECT_EQ(ptx.find("atom."), std::string::npos);

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from array_kernels import add
 
 import quadrants as qd
 
@@ -21,12 +22,6 @@ def torch():
     if not torch.cuda.is_available():
         pytest.skip("PyTorch sees no GPU")
     return torch
-
-
-@qd.kernel
-def add(a: qd.types.ndarray(), n: qd.f32):
-    for at in qd.grouped(a):
-        a[at] += n
 
 
 @qd.kernel

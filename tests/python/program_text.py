@@ -16,6 +16,18 @@ def child_environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1", **more}
 
 
+def compiles(kernel) -> list:
+    """Grows by an entry with each specialisation that is compiled of a kernel from here on."""
+    made, compile_ = [], kernel._primal._compile
+
+    def counted(*args):
+        made.append(args)
+        return compile_(*args)
+
+    kernel._primal._compile = counted
+    return made
+
+
 def load(text: str, **names):
     """Namespace of a program; `qd`, `np` and `names` are defined in it."""
     import numpy as np

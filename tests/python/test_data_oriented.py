@@ -5,7 +5,7 @@ import warnings
 import weakref
 
 import pytest
-from program_text import load
+from program_text import compiles, load
 
 import quadrants as qd
 from quadrants.lang.exception import QuadrantsSyntaxError
@@ -218,18 +218,6 @@ class Owner:
     def k(self) -> qd.i32:
         return self.part.n
 """
-
-
-def compiles(kernel):
-    """Counts what is compiled of a kernel."""
-    made, compile_ = [], kernel._primal._compile
-
-    def counted(*args):
-        made.append(args)
-        return compile_(*args)
-
-    kernel._primal._compile = counted
-    return made
 
 
 def test_lifted_numbers(arch):

@@ -7,6 +7,7 @@ import types
 
 import numpy as np
 import pytest
+from array_kernels import total
 
 import quadrants as qd
 
@@ -16,14 +17,6 @@ def add(a: qd.types.ndarray(), n: qd.f32) -> qd.i32:
     for at in qd.grouped(a):
         a[at] += n
     return 7
-
-
-@qd.kernel
-def total(a: qd.types.ndarray()) -> qd.f32:
-    s = 0.0
-    for at in qd.grouped(a):
-        s += a[at]
-    return s
 
 
 class Exporter:

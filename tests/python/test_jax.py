@@ -4,25 +4,12 @@ import os
 
 import numpy as np
 import pytest
+from array_kernels import add, total
 
 import quadrants as qd
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 jax = pytest.importorskip("jax")
-
-
-@qd.kernel
-def total(a: qd.types.ndarray()) -> qd.f32:
-    s = 0.0
-    for at in qd.grouped(a):
-        s += a[at]
-    return s
-
-
-@qd.kernel
-def add(a: qd.types.ndarray(), n: qd.f32):
-    for at in qd.grouped(a):
-        a[at] += n
 
 
 @qd.kernel

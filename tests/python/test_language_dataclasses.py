@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from program_text import load
+from program_text import compiles, load
 
 import quadrants as qd
 from quadrants.lang.exception import QuadrantsRuntimeTypeError, QuadrantsSyntaxError
@@ -218,22 +218,10 @@ def test_wrong_members_are_named(arch, wrong, where, later):
     assert "Argument" not in text or "Argument (1,)" in text
 
 
-def count(kernel):
-    """Counts specialisations of a kernel."""
-    made, specialise = [], kernel._primal._compile
-
-    def compile_(*args):
-        made.append(args)
-        return specialise(*args)
-
-    kernel._primal._compile = compile_
-    return made
-
-
 def test_specialised_by_kind_of_members(arch):
     head = HEAD.format(options="")
     space = load(f"{head}\n@qd.kernel\ndef k(o: Outer) -> qd.f32:\n    return o.inner.a[0] + o.s + o.f[0]\n")
-    k, make, made = space["k"], space["make"], count(space["k"])
+    k, make, made = space["k"], space["make"], compiles(space["k"])
     o = make()
     assert k(o) == 11.5 and k(make()) == 11.5
     o.s = 1.5

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from array_kernels import add, total
 from program_text import child_environment
 
 import quadrants as qd
@@ -14,20 +15,6 @@ torch = pytest.importorskip("torch")
 DTYPES = {"f16": torch.float16, "f32": torch.float32, "f64": torch.float64, "i8": torch.int8, "i16": torch.int16,
           "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8, "u1": torch.bool}  # fmt: skip
 SHARED = ["i32", "i64", "f32", "f64", "u1"]
-
-
-@qd.kernel
-def add(a: qd.types.ndarray(), n: qd.f32):
-    for at in qd.grouped(a):
-        a[at] += n
-
-
-@qd.kernel
-def total(a: qd.types.ndarray()) -> qd.f32:
-    s = 0.0
-    for at in qd.grouped(a):
-        s += a[at]
-    return s
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
