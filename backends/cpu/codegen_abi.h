@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define QDX_CPU_CODEGEN_VERSION 1u
+#define QDX_CPU_CODEGEN_VERSION 2u
 #define QDX_CPU_CODEGEN_SYMBOL "qdx_cpu_codegen"
 
 /* A compiled task: positions [begin, end) of its grid, and where this call leaves its partial results. With end
@@ -33,6 +33,8 @@ typedef struct QdxCpuMeta {
   uint32_t cost;       /* estimate of one position, in 1/64 ns, at least 1 */
   uint32_t serial;     /* 1: the grid is one position */
   uint32_t n_partials;
+  uint32_t polls;      /* 1: it calls qd_cpu_poll, so it runs where that can be left */
+  uint32_t reserved;
   uint16_t partial_op[QDX_CPU_MAX_PARTIALS];  /* rows of ops.def: atomic_add ... */
   uint8_t partial_type[QDX_CPU_MAX_PARTIALS]; /* rows of types.def: of the element */
 } QdxCpuMeta;
@@ -58,6 +60,6 @@ typedef const QdxCpuCodegen *(QDB_CALL *QdxCpuCodegenFn)(void);
 
 #ifdef __cplusplus
 }
-static_assert(sizeof(QdxCpuMeta) == 16 + 3 * QDX_CPU_MAX_PARTIALS && sizeof(QdxCpuTarget) == 48, "codegen layout");
+static_assert(sizeof(QdxCpuMeta) == 24 + 3 * QDX_CPU_MAX_PARTIALS && sizeof(QdxCpuTarget) == 48, "codegen layout");
 #endif
 #endif

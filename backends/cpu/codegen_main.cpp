@@ -103,7 +103,8 @@ llvm::TargetMachine &machine_of(const Settings &s) {
 // Ticks of the processor where a program may read them, else of a steady clock.
 llvm::Value *clock(llvm::IRBuilder<> &b) {
   const bool ticks = b.GetInsertBlock()->getModule()->getTargetTriple().isX86();
-  return b.CreateIntrinsic(b.getInt64Ty(), ticks ? llvm::Intrinsic::readcyclecounter : llvm::Intrinsic::readsteadycounter, {});
+  return b.CreateIntrinsic(b.getInt64Ty(),
+                           ticks ? llvm::Intrinsic::readcyclecounter : llvm::Intrinsic::readsteadycounter, {});
 }
 
 llvm_emitter::TargetHooks hooks() {
@@ -117,8 +118,13 @@ llvm_emitter::TargetHooks hooks() {
   return h;
 }
 
+llvm::Constant *constant_of(llvm::Module &m, const QdxCpuMeta &meta) {
+  return llvm::ConstantDataArray::getRaw(llvm::StringRef(reinterpret_cast<const char *>(&meta), sizeof meta),
+                                         sizeof meta, llvm::Type::getInt8Ty(m.getContext()));
+}
+
 // The description that the launcher reads: `<symbol>.meta`.
-void add_meta(llvm::Module &m, llvm::StringRef symbol, const llvm_emitter::TaskInfo &task) {
+QdxCpuMeta add_meta(llvm::Module &m, llvm::StringRef symbol, const llvm_emitter::TaskInfo &task) {
   QdxCpuMeta meta{};
   meta.version = QDX_CPU_CODEGEN_VERSION;
   meta.cost = task.cost;
@@ -128,11 +134,11 @@ void add_meta(llvm::Module &m, llvm::StringRef symbol, const llvm_emitter::TaskI
     meta.partial_op[k] = uint16_t(task.partials[k].op);
     meta.partial_type[k] = uint8_t(task.partials[k].type);
   }
-  auto *bytes = llvm::ConstantDataArray::getRaw(llvm::StringRef(reinterpret_cast<const char *>(&meta), sizeof meta),
-                                                sizeof meta, llvm::Type::getInt8Ty(m.getContext()));
+  llvm::Constant *bytes = constant_of(m, meta);
   auto *g =
       new llvm::GlobalVariable(m, bytes->getType(), true, llvm::GlobalValue::ExternalLinkage, bytes, symbol + ".meta");
   g->setAlignment(llvm::Align(8));
+  return meta;
 }
 
 void set_attributes(llvm::Module &m, const Settings &s) {
@@ -156,14 +162,15 @@ struct TaskCompile {
     view::Fault fault;
     view::ReadOptions read;
     read.allow_threads = false;
-    if (!unit.read(task.ir.ptr, task.ir.len, fault, read)) throw Failure(fault.status, fault.message, std::string(name));
+    if (!unit.read(task.ir.ptr, task.ir.len, fault, read))
+      throw Failure(fault.status, fault.message, std::string(name));
     auto &machine = machine_of(settings);
     llvm::LLVMContext context;
     auto m = std::make_unique<llvm::Module>("task", context);
     m->setTargetTriple(machine.getTargetTriple());
     m->setDataLayout(machine.createDataLayout());
     const llvm::StringRef id(symbol);
-    add_meta(*m, id, llvm_emitter::emit_task(*m, unit, id, hooks(), {settings.fast_math}));
+    QdxCpuMeta meta = add_meta(*m, id, llvm_emitter::emit_task(*m, unit, id, hooks(), {settings.fast_math}));
     set_attributes(*m, settings);
     if (request.flags & QDB_COMPILE_DUMP_IR) m = llvm_emitter::dump_or_replace(host, name, name, std::move(m));
 #ifndef NDEBUG
@@ -171,8 +178,13 @@ struct TaskCompile {
 #endif
     llvm::TargetLibraryInfoImpl library = vector_library(
         machine.getTargetTriple(), settings.fast_math ? settings.target.vector_math : 0, vector_bits(settings.target));
-    llvm_emitter::optimise(*m, machine, library,
-                           settings.opt_level <= 0 ? llvm_emitter::Effort::quick : llvm_emitter::Effort::usual);
+    meta.polls = llvm_emitter::optimise(
+        *m, machine, library, settings.opt_level <= 0 ? llvm_emitter::Effort::quick : llvm_emitter::Effort::usual,
+        {"qd_cpu_poll", id,
+         !unit.parallel()            ? 0u
+         : unit.parallel()->axes > 1 ? 2u
+                                     : 1u});
+    if (meta.polls) m->getNamedGlobal((id + ".meta").str())->setInitializer(constant_of(*m, meta));
     if (request.flags & QDB_COMPILE_KEEP_ASM) keep_assembly(*m, machine, library);
     llvm::SmallVector<char, 0> object;
     if (!llvm_emitter::emit_file(*m, machine, library, llvm::CodeGenFileType::ObjectFile, object))

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "backends/cpu/cpu.hpp"
+#include "backends/cpu/interrupt.hpp"
 #include "backends/cpu/partials.hpp"
 #include "qd/wire.h"
 
@@ -23,16 +24,32 @@ struct Run {
   const uint64_t *args;
   int64_t begin, end, chunk, row;
   QdxCpuPartial *partials;
-  const Call *call;
+  Stop *stop;
 };
+
+void run_part(Stop &stop, const Entry &e, const uint64_t *args, int64_t begin, int64_t end, QdxCpuPartial *partials) {
+  if (e.meta->polls) run_stoppable(stop, e.run, args, begin, end, partials);
+  else e.run(args, begin, end, partials);
+}
 
 void run_chunk(void *context, int64_t k) {
   const Run &r = *static_cast<const Run *>(context);
   const int64_t begin = r.begin + k * r.chunk, end = std::min(r.end, begin + r.chunk);
-  r.entry->run(r.args, begin, end, r.partials + k * r.entry->meta->n_partials);
+  run_part(*r.stop, *r.entry, r.args, begin, end, r.partials + k * r.entry->meta->n_partials);
 }
 
-bool is_cancelled(void *context) { return static_cast<const Run *>(context)->call->cancelled(); }
+bool is_stopped(void *context) { return static_cast<const Run *>(context)->stop->asked(); }
+
+void give_up_if(bool stopped) {
+  if (stopped) throw plugin::Failure(QDB_E_CANCELLED, "stopped by the host");
+}
+
+void run_whole(const Call &call, const Entry &e, const uint64_t *args, int64_t begin, int64_t end, QdxCpuPartial *to) {
+  if (!e.meta->polls) return void(e.run(args, begin, end, to));
+  Stop stop(call);
+  run_stoppable(stop, e.run, args, begin, end, to);
+  give_up_if(stop.was_asked());
+}
 
 // Whole rows where a chunk holds some, else whole cache lines of the usual element.
 int64_t chunk_size(const Entry &e, const uint64_t *args, int64_t n) {
@@ -49,7 +66,7 @@ void launch_one(Pool &pool, const Call &call, const QdbLaunch &l) {
   const auto *args = static_cast<const uint64_t *>(l.args);
   int64_t begin = l.begin, end = l.end;
   if (e.meta->serial) {
-    if (begin < end || (l.flags & QDB_LAUNCH_RANGE_UNKNOWN)) e.run(args, 0, 1, nullptr);
+    if (begin < end || (l.flags & QDB_LAUNCH_RANGE_UNKNOWN)) run_whole(call, e, args, 0, 1, nullptr);
     return;
   }
   if (l.flags & QDB_LAUNCH_RANGE_UNKNOWN) begin = 0, end = e.run(args, 0, INT64_MIN, nullptr);
@@ -64,11 +81,13 @@ void launch_one(Pool &pool, const Call &call, const QdbLaunch &l) {
     partials = kept.data();
   }
   if (chunks == 1) {
-    e.run(args, begin, end, partials);
+    run_whole(call, e, args, begin, end, partials);
   } else {
-    Run run{&e, args, begin, end, chunk, 1, partials, &call};
-    Job job{run_chunk, &run, chunks, is_cancelled};
-    if (!pool.run(job)) throw plugin::Failure(QDB_E_CANCELLED, "stopped by the host");
+    Stop stop(call);
+    Run run{&e, args, begin, end, chunk, 1, partials, &stop};
+    Job job{run_chunk, &run, chunks, is_stopped};
+    pool.run(job);
+    give_up_if(stop.was_asked());
   }
   if (slots) combine(*e.meta, partials, chunks);
 }

@@ -1,6 +1,6 @@
 // outside.cpp: the closed list of functions that generated code may call: the C library's math, its vector forms
 // (opened on the first name that needs them), three memory functions, half conversions for processors without them, and
-// our report.
+// our report and poll.
 #include <dlfcn.h>
 
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "backends/cpu/interrupt.hpp"
 #include "backends/cpu/loader.hpp"
 #include "backends/cpu/report.hpp"
 
@@ -77,6 +78,7 @@ const Outside table[] = {
     {"__truncsfhf2", address_of(__truncsfhf2)},
     {"__truncdfhf2", address_of(__truncdfhf2)},
     {"qd_cpu_report", address_of(report)},
+    {"qd_cpu_poll", address_of(poll)},
 };
 #undef MATH1
 #undef MATH2

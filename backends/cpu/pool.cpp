@@ -49,8 +49,12 @@ bool Pool::run(Job &job) {
       jobs_.erase(std::remove(jobs_.begin(), jobs_.end(), &job), jobs_.end());
     }
     for (int spins = 0; job.helpers.load(std::memory_order_acquire); spins++)
-      if (spins < idle_spins) pause();
-      else std::this_thread::yield();
+      if (spins < idle_spins) {
+        pause();
+      } else {
+        if (finished && job.cancelled && job.cancelled(job.context)) finished = false;
+        std::this_thread::yield();
+      }
   }
   return finished;
 }

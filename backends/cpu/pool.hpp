@@ -15,7 +15,7 @@ struct Job {
   void (*run)(void *context, int64_t chunk);
   void *context;
   int64_t chunks;
-  bool (*cancelled)(void *context) = nullptr;  // asked on the submitting thread between chunks
+  bool (*cancelled)(void *context) = nullptr;  // asked on the submitting thread, between chunks and while it waits
   // The rest belongs to the pool.
   std::atomic<int64_t> next{0};
   std::atomic<uint32_t> helpers{0};

@@ -21,8 +21,7 @@ void note(Profile::Row &row, double ms) {
 }  // namespace
 
 Profiler::Profiler(std::shared_ptr<Session> session)
-    : session_(std::move(session)),
-      events_(!session_->synchronous() && plugin::Event::can_time(session_->instance())) {
+    : session_(std::move(session)), events_(!session_->synchronous() && plugin::Event::can_time(session_->instance())) {
   session_->add(this);
 }
 

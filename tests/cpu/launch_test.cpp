@@ -210,6 +210,47 @@ TEST(CpuLaunch, ALongLaunchCanBeStopped) {
   EXPECT_LT(std::accumulate(x.begin(), x.end(), int64_t(0)), n - 1);
 }
 
+// Loops that nothing ends: in serial code, in one position, in all positions on all threads, in a function; and counted
+// loops inside each other.
+const char *wait = "repeat {\n %v = load.i32 $x, %z\n %c = ne.b1 %v, %z\n when %c {\n leave 0\n }\n }\n";
+const char *count = "loop.i32 %z, %many {\n %s = loop.i32 %z, %few {\n %o = atomic_add.i32 $x, %one, %s\n }\n }\n";
+
+std::string endless(const std::string &body, const char *positions) {
+  const std::string head =
+      "func @endless($x: buf i32 1) {\n %z = const.i32 0\n %one = const.i32 1\n %many = const.i32 2000000000\n "
+      "%few = const.i32 100000\n ";
+  if (!positions) return head + body + "}";
+  return head + "%n = const.i32 " + positions + "\n operand %z, %n\n parallel.i32 1, 0 {\n " + body + "}\n}";
+}
+
+TEST(CpuLaunch, ALoopWithoutEndCanBeStopped) {
+  for (const char *body : {wait, count})
+    for (const char *positions : {static_cast<const char *>(nullptr), "1", "5000"}) {
+      Cpu cpu;
+      QdbEntry *entry = cpu.text(endless(body, positions));
+      std::vector<int32_t> x(2);
+      cpu.err.polls_before_cancel = 3;
+      EXPECT_EQ(cpu.launch(entry, {word(x.data()), 2}, 0, positions ? std::atoi(positions) : 1), QDB_E_CANCELLED)
+          << body << (positions ? positions : "serial");
+      x[0] = 1;
+      if (body == wait) cpu.run(entry, {word(x.data()), 2}, 1);  // ends by itself, and the threads are free
+    }
+}
+
+// A counted loop without another inside is where programs spend their time: it must not get slower.
+TEST(CpuCodegen, OnlyLoopsThatMayBeLongAskWhetherToStop) {
+  Cpu cpu;
+  const auto asks = [&](const std::string &text) {
+    return cpu.artifact({ir::to_wire(ir::parse(text))}).find("qd_cpu_poll") != std::string::npos;
+  };
+  const std::string sum = "%s = loop.i32 %z, %many {\n %v = load.i32 $x, %s\n store $x, %z, %v\n }\n";
+  EXPECT_FALSE(asks(visit3)) << "three axes";
+  EXPECT_FALSE(asks(endless(sum, nullptr)));
+  EXPECT_FALSE(asks(endless(sum, "5000"))) << "the loop around is of a part of the grid";
+  EXPECT_TRUE(asks(endless(count, "5000")));
+  EXPECT_TRUE(asks(endless(wait, "1")));
+}
+
 TEST(CpuCodegen, EqualInputGivesEqualBytes) {
   Cpu cpu;
   const std::string unit = ir::to_wire(ir::parse(visit3)), other = ir::to_wire(ir::parse(checked_loop));

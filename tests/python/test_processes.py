@@ -166,6 +166,25 @@ long(np.zeros(0, np.float32))
     assert seconds < 30
 
 
+@pytest.mark.parametrize("where", ["serial", "one iteration", "all iterations", "a function"])
+def test_interrupt_of_a_loop_without_end(arch_name, tmp_path, where):
+    if arch_name == "cuda":
+        pytest.skip("the device runs what it was given to its end")
+    loop = "while a[0] == 0:\n{0}    a[1] += 1"
+    body = {
+        "serial": "    " + loop.format("    "),
+        "one iteration": "    for i in range(1):\n        " + loop.format("        "),
+        "all iterations": "    for i in range(100000):\n        " + loop.format("        "),
+        "a function": "    wait(a)",
+    }[where]
+    text = f"@qd.func\ndef wait(a):\n    {loop.format('    ')}\n"
+    text += f"@qd.kernel\ndef long(a: qd.types.NDArray[qd.f32, 1]):\n{body}\n"
+    text += "done = np.ones(2, np.float32)\nlong(done)\nlong(done)\n"
+    out, seconds = interrupt(text + AFTER, arch_name, tmp_path)
+    assert "interrupted" in out and "usable 6.0" in out, out
+    assert seconds < 30
+
+
 # --------------------------------------------------------------------------------------------- forks, threads, exit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_kernel_call_in_a_forked_child(run_script):

@@ -143,14 +143,18 @@ void configure_llvm() {
   });
 }
 
-void optimise(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli, Effort effort) {
+bool optimise(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli, Effort effort,
+              const Polls &polls) {
+  bool asks = false;
   Managers managers(tm, tli);
   auto early = early_passes(effort);
   for (auto &f : m) {
     if (f.isDeclaration()) continue;
     early.run(f, managers.fam);
     late_passes(effort, effort == Effort::usual && length_of_chains(f) <= longest_chains).run(f, managers.fam);
+    if (!polls.symbol.empty()) asks |= add_polls(f, managers.fam, polls);
   }
+  return asks;
 }
 
 bool emit_file(llvm::Module &m, llvm::TargetMachine &tm, const llvm::TargetLibraryInfoImpl &tli,

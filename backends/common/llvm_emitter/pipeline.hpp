@@ -6,6 +6,8 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include "backends/common/llvm_emitter/polls.hpp"
+
 namespace qd::llvm_emitter {
 
 enum class Effort : uint8_t { quick, usual, scalar };  // scalar: the usual list without the vectoriser, for GPUs
@@ -13,7 +15,8 @@ enum class Effort : uint8_t { quick, usual, scalar };  // scalar: the usual list
 // Sets LLVM's switches that have no interface, once per process.
 void configure_llvm();
 
-void optimise(llvm::Module &, llvm::TargetMachine &, const llvm::TargetLibraryInfoImpl &, Effort);
+// Whether some loop asks when to stop.
+bool optimise(llvm::Module &, llvm::TargetMachine &, const llvm::TargetLibraryInfoImpl &, Effort, const Polls & = {});
 
 // False when the target cannot write files of that type.
 bool emit_file(llvm::Module &, llvm::TargetMachine &, const llvm::TargetLibraryInfoImpl &, llvm::CodeGenFileType,
