@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <functional>
 
 #include "tests/cpu/harness.hpp"
@@ -198,6 +199,41 @@ const char *tiny = R"(func @tiny($x: buf f32 1) {
   }
 })";
 
+// The best of some compiles; the artifact is kept in the folder QD_KEEP.
+double compile_us(Cpu &cpu, const Case &c, std::string &artifact) {
+  const std::string unit = qd::ir::to_wire(qd::ir::parse(c.ir));
+  double best = 1e30;
+  for (int k = 0; k < 5; k++) {
+    const double t0 = cpu_us();
+    artifact = cpu.artifact({unit});
+    best = std::min(best, cpu_us() - t0);
+  }
+  if (const char *dir = std::getenv("QD_KEEP"))
+    std::ofstream(std::string(dir) + "/" + c.name + ".pack", std::ios::binary) << artifact;
+  return best;
+}
+
+double run_us(Cpu &cpu, const Case &c, QdbEntry *entry) {
+  double best = 1e30;
+  const int reps = c.range < 100 ? 10000 : 5;
+  for (int k = 0; k < 15; k++) {
+    const double t0 = now_us();
+    for (int q = 0; q < reps; q++) cpu.run(entry, c.args, c.range);
+    best = std::min(best, (now_us() - t0) / reps);
+  }
+  return best;
+}
+
+void measure(Cpu &cpu, const Case &c) {
+  std::string artifact;
+  const double compile = compile_us(cpu, c, artifact);
+  QdbEntry *entry = cpu.entry_of(artifact);
+  cpu.run(entry, c.args, c.range);
+  const double error = c.error();
+  std::printf("%-10s %10.3f %10.2f %8zu %10.1e\n", c.name, run_us(cpu, c, entry), compile / 1000, artifact.size(),
+              error);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -269,34 +305,11 @@ int main(int argc, char **argv) {
       {"tiny", tiny, {word(z.data()), 1}, 1, [&] { return z[0] - 1; }},
   };
   std::printf("%-10s %10s %10s %8s %10s\n", "task", "us", "compile ms", "bytes", "error");
-  for (const auto &c : cases) {
+  for (const Case &c : cases) {
     if (argc > 1 && std::none_of(argv + 1, argv + argc, [&](const char *a) { return !std::strcmp(a, c.name); }))
       continue;
-    const std::string unit = qd::ir::to_wire(qd::ir::parse(c.ir));
-    double compile = 1e30;
-    std::string artifact;
-    for (int k = 0; k < 5; k++) {
-      const double t0 = cpu_us();
-      artifact = cpu.artifact({unit});
-      compile = std::min(compile, cpu_us() - t0);
-    }
-    if (const char *dir = std::getenv("QD_KEEP")) {
-      std::FILE *f = std::fopen((std::string(dir) + "/" + c.name + ".pack").c_str(), "wb");
-      std::fwrite(artifact.data(), 1, artifact.size(), f);
-      std::fclose(f);
-    }
-    QdbEntry *entry = cpu.entry_of(artifact);
     std::fill(y.begin(), y.end(), 0.f);
     total = 0;
-    cpu.run(entry, c.args, c.range);
-    const double error = c.error();
-    double best = 1e30;
-    const int reps = c.range < 100 ? 10000 : 5;
-    for (int k = 0; k < 15; k++) {
-      const double t0 = now_us();
-      for (int q = 0; q < reps; q++) cpu.run(entry, c.args, c.range);
-      best = std::min(best, (now_us() - t0) / reps);
-    }
-    std::printf("%-10s %10.3f %10.2f %8zu %10.1e\n", c.name, best, compile / 1000, artifact.size(), error);
+    measure(cpu, c);
   }
 }

@@ -1,6 +1,6 @@
 """The functions of the language at module level: `qd.sin`, `qd.atomic_add`, `qd.cast`, …
 
-Inside kernels the front end recognises these objects and emits operations (frontend/library.py). Called from Python
+Inside kernels the front end recognises these objects and emits operations (frontend/library.py, frontend/atomics.py). Called from Python
 they work on numbers and on Python-scope vectors and matrices where that makes sense, and say so where it doesn't.
 """
 

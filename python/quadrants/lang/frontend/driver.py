@@ -20,6 +20,7 @@ from quadrants.lang.exception import (
 from quadrants.lang.field import Field
 from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     access,
+    atomics,
     bundles,
     calls,
     decompositions,

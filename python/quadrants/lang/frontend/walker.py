@@ -35,18 +35,12 @@ class Walker:
     """One walk over one kernel for one specialisation. Not shared between threads."""
 
     def __init__(self, name: str, runtime, forced=None):
-        options = runtime.options
-        self.options = options
-        self.default_ip, self.default_fp = runtime.default_ip, runtime.default_fp
-        self.debug = bool(options.get("debug"))
-        self.checks = self.debug or bool(options.get("check_out_of_bound"))
-        self.short_circuit = bool(options.get("short_circuit_operators", True))
-        self.ip_min, self.ip_max = int(self.default_ip.min), int(self.default_ip.max)
+        self._take_options(runtime)
         self.u1, self.i32, self.i64, self.u64, self.f64 = (
             _native.u1, _native.i32, _native.i64, _native.u64, _native.f64,
         )  # fmt: skip
         self.promote = _native.promote
-        b = self.b = Builder(name, self.default_ip, self.default_fp, bool(options.get("fast_math", True)), self.debug)
+        b = self.b = Builder(name, self.default_ip, self.default_fp, self.fast_math, self.debug)
         self.get = b.get
         self.op = {n: getattr(b, n) for n in _NAMES}
         self.bin = {k: self.op[n] for k, n in _BINARY.items()}
@@ -95,6 +89,15 @@ class Walker:
         self.loop_config = None
         self.lossy = {}  # see precision.py
         self.coverage = None if runtime.coverage is None else Probes(runtime.coverage)
+
+    def _take_options(self, runtime):
+        self.options = options = runtime.options
+        self.default_ip, self.default_fp = runtime.default_ip, runtime.default_fp
+        self.ip_min, self.ip_max = int(self.default_ip.min), int(self.default_ip.max)
+        self.debug = bool(options.get("debug"))
+        self.checks = self.debug or bool(options.get("check_out_of_bound"))
+        self.short_circuit = bool(options.get("short_circuit_operators", True))
+        self.fast_math = bool(options.get("fast_math", True))
 
     # ------------------------------------------------------------------------------------------------ functions, scopes
     def enter(self, fn, source, call):
