@@ -26,7 +26,8 @@ _NAMES = {
         QuadrantsRuntimeTypeError QuadrantsSyntaxError QuadrantsTypeError""",
     "lang.misc": """amdgpu arm64 cpu cuda dump_compile_config extension gpu init is_extension_enabled metal python reset
         sync vulkan x64 x86_64""",
-    "lang.snode": "FieldsBuilder SNode axes get_addr i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l rescale_index root",
+    "lang.snode": """FieldsBuilder SNode axes deactivate_all_snodes get_addr i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l
+        rescale_index root""",
     "lang.field": "Field MatrixField ScalarField field",
     "lang.struct": "Struct StructField",
     "types.structs": "dataclass",
@@ -46,7 +47,7 @@ _NAMES = {
     "lang.graph_names": "GraphStatus graph_do_while graph_parallel graph_parallel_context stream_parallel",
     "lang.buffer_view": "BufferView",
     "lang.later": """BitpackedFields Mesh MeshInstance activate append checkpoint clock_freq_hz deactivate
-        deactivate_all_snodes is_active length""",
+        is_active length""",
     "": "ad algorithms experimental graph interop lang linalg math profiler simt sparse tools types",
 }
 _HIDDEN = {

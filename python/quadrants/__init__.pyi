@@ -74,7 +74,6 @@ from quadrants.lang.later import append as append
 from quadrants.lang.later import checkpoint as checkpoint
 from quadrants.lang.later import clock_freq_hz as clock_freq_hz
 from quadrants.lang.later import deactivate as deactivate
-from quadrants.lang.later import deactivate_all_snodes as deactivate_all_snodes
 from quadrants.lang.later import is_active as is_active
 from quadrants.lang.later import length as length
 from quadrants.lang.matrix import Matrix as Matrix
@@ -142,6 +141,7 @@ from quadrants.lang.perf_dispatch import perf_dispatch as perf_dispatch
 from quadrants.lang.snode import FieldsBuilder as FieldsBuilder
 from quadrants.lang.snode import SNode as SNode
 from quadrants.lang.snode import axes as axes
+from quadrants.lang.snode import deactivate_all_snodes as deactivate_all_snodes
 from quadrants.lang.snode import get_addr as get_addr
 from quadrants.lang.snode import i as i
 from quadrants.lang.snode import ij as ij

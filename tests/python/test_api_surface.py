@@ -165,7 +165,7 @@ def test_parameters_are_those_that_programs_name():
 
 LATER = {
     "": ["activate(1, 2)", "append(1, 2, 3)", "checkpoint(1, yield_on=2)", "deactivate(1, 2)", "is_active(1, 2)",
-         "length(1, 2)", "deactivate_all_snodes()", "BitpackedFields(32)", "Mesh()", "MeshInstance()", "stop_grad(1)",
+         "length(1, 2)", "BitpackedFields(32)", "Mesh()", "MeshInstance()", "stop_grad(1)",
          "mesh_patch_idx()", "mesh_local(1)", "Mesh.load_meta('f')"],
     "ad.": ["Tape()", "Tape(loss=1, validation=True)", "FwdMode(1, 2)", "clear_all_gradients()", "grad_for(1)",
             "grad_replaced(1)", "no_grad(1)"],

@@ -39,7 +39,9 @@ def test_kernels_refuse_arrays_of_an_earlier_runtime(arch, init):
     double(old)
     init()
     double(qd.ndarray(qd.i32, 4))
-    with pytest.raises(qd.QuadrantsRuntimeTypeError, match='argument "a" of kernel "double"'):
+    with pytest.raises(
+        qd.QuadrantsRuntimeTypeError, match='argument "a" of kernel "double" belongs to a runtime that was reset'
+    ):
         double(old)
 
 

@@ -72,6 +72,11 @@ ERRORS = [
     ("def k() -> qd.i32:\n    return", "Kernel has a return type but does not have a return statement"),
     ("def k() -> qd.i32:\n    return None", "Kernel has a return type but does not have a return statement"),
     ("def k() -> tuple:\n    return 1, 2", "Invalid return type annotation"),
+    ("def k() -> qd.types.vector(2):\n    return qd.Vector([1, 2])", "needs a size and an element type"),
+    (
+        "def k() -> (qd.i32, qd.types.struct(v=qd.types.matrix(2, 2))):\n    return 1, 2",
+        "needs a size and an element type",
+    ),
     (
         "def k(a: qd.i32) -> qd.i32:\n    if a:\n        return 1\n    return 2",
         "Return inside non-static if/for is not supported",

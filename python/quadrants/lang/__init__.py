@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import Any
 
 _SUBMODULES = frozenset(
-    "config exception field func impl kernel later matrix misc ndarray ops snode static util values".split()
+    """_ndarray config exception field func impl kernel kernel_impl later matrix misc ndarray ops simt snode static stream struct
+    util values""".split()
 )
 
 

@@ -21,7 +21,7 @@ class BufferView:
         if len(arr.shape) != 1:
             raise TypeError(f"BufferView takes an ndarray of one dimension, got shape {arr.shape}")
         if arr.grad is not None:
-            raise ValueError("BufferView takes no ndarray with gradients")
+            raise TypeError("BufferView takes no ndarray with gradients (needs_grad=True)")
         offset, size, length = operator.index(offset), operator.index(size), arr.shape[0]
         if offset < 0 or size < 0 or offset + size > length:
             raise ValueError(f"BufferView out of range: offset={offset}, size={size}, ndarray length={length}")

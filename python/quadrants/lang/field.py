@@ -7,7 +7,6 @@ and all strides never change once the field is placed, so kernels take them as c
 
 import math
 import operator
-import sys
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,11 @@ from quadrants import _native
 from quadrants._lib.core import Layout
 from quadrants.lang import host
 from quadrants.lang.exception import QuadrantsAssertionError, QuadrantsRuntimeError, QuadrantsSyntaxError
-from quadrants.lang.impl import get_runtime
+from quadrants.lang.impl import allocate, caller, get_runtime, materialize
 from quadrants.lang.snode import SNode, positive_shape
 from quadrants.lang.util import cook_dtype
 from quadrants.types.compound import MatrixType
 from quadrants.types.structs import StructType
-
-
-def _caller() -> str:
-    """File and line of the user's code that is making a field."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("quadrants."):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 class Field:
@@ -40,13 +31,13 @@ class Field:
         element_shape: tuple[int, ...],
         layout: Layout | None,
         name: str = "",
-        is_primal: bool = True,
+        role: str = "",
     ) -> None:
         runtime = get_runtime()
         runtime.require_context()
         self._dtype, self.element_shape, self._layout, self._name = dtype, element_shape, layout, name
-        self._is_primal = is_primal
-        self._created_at = _caller()
+        self._role = role  # "grad" or "dual" of another field, "" of a field that the program made
+        self._created_at = caller()
         self._snode: SNode | None = None
         self._shape: tuple[int, ...] | None = None
         self._elements: host.Elements | None = None
@@ -59,9 +50,15 @@ class Field:
         self.grad: Field | None = None
         self.dual: Field | None = None
         runtime.unplaced.add(self)
+        runtime.pending = True
         runtime.fields.add(self)
 
     # -- placement
+    @property
+    def _owner(self) -> "Field":
+        """The field that the memory belongs to: another one for a component of a matrix field."""
+        return self
+
     def _is_placed(self) -> bool:
         return self._shape is not None
 
@@ -79,7 +76,7 @@ class Field:
         components, elements = math.prod(self.element_shape), math.prod(shape)
         soa = self._layout is Layout.SOA
         step = elements if soa else 1
-        self.buffer = get_runtime().require_context().alloc(components * elements * self._dtype.size)
+        self.buffer = allocate(components * elements * self._dtype.size, f"a field of shape {shape}")
         self.strides = strides if soa else tuple(components * stride for stride in strides)
         self.element_strides = tuple(step * c for c in range(components))
         self._shape, self._snode, self.offset = shape, node, offset
@@ -95,19 +92,20 @@ class Field:
 
     def _release(self, why: str) -> None:
         self._gone, self._elements, self.buffer = why, None, None
-        if self.grad is not None:
-            self.grad._release(why)
+        for twin in (self.grad, self.dual):
+            if twin is not None:
+                twin._release(why)
 
-    def _make_grad(self) -> "Field":
-        if self.grad is None:
-            self.grad = self._twin(f"{self._name}.grad")
-        return self.grad
-
-    def _twin(self, name: str) -> "Field":
-        return type(self)(self._dtype, self.element_shape, self._layout, name, False)
+    def _make_twin(self, role: str) -> "Field":
+        """The field of gradients ("grad") or of forward gradients ("dual"), made when there is none."""
+        if getattr(self, role) is None:
+            name = f"{self._name}.{role}"
+            setattr(self, role, type(self)(self._dtype, self.element_shape, self._layout, name, role))
+        return getattr(self, role)
 
     def _live(self) -> host.Elements:
         get_runtime().require_context()
+        materialize()
         if self._elements is None:
             raise QuadrantsRuntimeError(f"{self!r} (created at {self._created_at}) cannot be used: {self._gone}")
         return self._elements
@@ -175,6 +173,11 @@ class Field:
 
     def __iter__(self) -> Any:
         raise NotImplementedError("Struct for is only available in Quadrants scope.")
+
+    def __str__(self) -> str:
+        if self._is_placed() and self._elements is not None:
+            return str(self.to_numpy())
+        return "<Field: Definition of this field is incomplete>" if not self._is_placed() else repr(self)
 
     # -- all elements
     def fill(self, val: Any) -> None:
@@ -249,6 +252,10 @@ class ScalarField(Field):
 class MatrixField(Field):
     """A field of vectors or matrices; `f[i]` is a value over the element's memory, so that `f[i].x = 1` writes it."""
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._components: dict[int, Any] = {}  # those that were asked for, by number
+
     def __getattr__(self, name: str) -> Any:
         shape = self.__dict__.get("element_shape", ())
         if name == "n":
@@ -269,20 +276,25 @@ class MatrixField(Field):
         self[key]._assign(..., value)
 
     def get_scalar_field(self, *indices: int) -> ScalarField:
-        """The field of one component; it shares the memory of this one. IndexError for a component that isn't there."""
+        """The field of one component; it shares the memory of this one. Before this field is placed, placing each of its
+        components places it. IndexError for a component that isn't there."""
+        from quadrants.lang.components import ComponentField
+
         index = tuple(map(operator.index, indices))
         if len(index) != len(self.element_shape) or not all(0 <= a < n for a, n in zip(index, self.element_shape)):
             raise IndexError(f"{self!r} has no component {index}")
-        self._live()
         number = index[0] if len(index) == 1 else index[0] * self.element_shape[1] + index[1]
-        part = ScalarField(self._dtype, (), None, f"{self._name}{list(index)}", self._is_primal)
-        get_runtime().unplaced.discard(part)
-        start = self.element_strides[number]
-        part.buffer, part.strides, part.element_strides = self.buffer, self.strides, (0,)
-        part.base, part.offset = start, self.offset
-        part._shape, part._snode = self.shape, self._snode
-        part._elements = host.Elements(self.buffer, self._dtype, self.shape, self.strides, start)
-        return part
+        if number not in self._components:
+            self._components[number] = ComponentField(self, number, f"{self._name}{list(index)}")
+        return self._components[number]
+
+    def _place(self, node: SNode, offset: Any) -> None:
+        placed = [one for one in self._components.values() if one._is_placed()]
+        if placed and len(placed) != self.n * self.m:
+            raise RuntimeError(f"{placed[0]._name or 'a component'} of {self!r} has been placed already")
+        super()._place(node, offset)
+        for component in self._components.values():
+            component._attach()
 
     def fill(self, val: Any) -> None:
         """Sets every element to one number, or every component to that of a vector or matrix; AssertionError for another
@@ -343,7 +355,7 @@ def _storage_node(shape: tuple[int, ...], order: str | None, offset: Any) -> SNo
             f"Invalid axis in order={order!r}: a field of {len(shape)} dimensions has the axes {letters}"
         )
     numbers = [letters.index(letter) for letter in order]
-    root_node = FieldsBuilder()._root_node
+    root_node = FieldsBuilder._implicit()._root_node
     return root_node.dense(axes(*numbers), [shape[number] for number in numbers]) if shape else root_node
 
 
@@ -353,10 +365,9 @@ def _finish(field: Field, shape: Any, order: str | None, offset: Any, needs_grad
         raise QuadrantsRuntimeError(
             f"{field.dtype.name} is not supported for field with `needs_grad=True` or `needs_dual=True`."
         )
-    if needs_grad:
-        field._make_grad()
-    if needs_dual:
-        field.dual = field._twin(f"{field._name}.dual")
+    for role, needed in (("grad", needs_grad), ("dual", needs_dual)):
+        if needed:
+            field._make_twin(role)
     if shape is None:
         for name, value in (("offset", offset), ("order", order)):
             if value is not None:

@@ -25,7 +25,8 @@ _SPARSE = 64  # scalars of a span read for each that is wanted; above that they 
 def number_for(value: Any, dtype: _native.DataType) -> Any:
     """The NumPy scalar that storing a number gives: integers wrap as casts in kernels do, u1 is "not zero".
 
-    TypeError for anything but a number, and for a real number where the type holds integers.
+    TypeError for anything but a number, and for a Python float where the type holds integers: real numbers of NumPy
+    are truncated there.
     """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
@@ -34,6 +35,8 @@ def number_for(value: Any, dtype: _native.DataType) -> Any:
             raise TypeError(f"expected a number for an element of {dtype.name}, got {type(value).__name__}")
         with np.errstate(over="ignore"):
             return numpy_dtype(dtype).type(value)
+    if isinstance(value, np.floating) and not isinstance(value, float) and np.isfinite(value):
+        value = int(value)
     if not isinstance(value, _INTEGERS):
         raise TypeError(f"expected an integer for an element of {dtype.name}, got {type(value).__name__}")
     if dtype.name == "u1":

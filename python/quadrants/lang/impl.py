@@ -28,6 +28,8 @@ class Runtime:
         self.epoch = 0
         self.kernels: WeakSet[Any] = WeakSet()
         self.unplaced: WeakSet[Any] = WeakSet()
+        self.builders: WeakSet[Any] = WeakSet()  # made by the program and not finalized
+        self.pending = False  # something was made since `materialize` last found everything in place
         self.fields: WeakSet[Any] = WeakSet()
         self.ndarrays: WeakSet[Any] = WeakSet()
         self.shared: list[ref[Any]] = []  # NumPy arrays over device memory that programs may hold views of
@@ -45,6 +47,8 @@ class Runtime:
         self.cfg: config.CompileConfig | None = None
         self.root: Any = None  # quadrants.lang.snode makes the default builder when it is first used
         self.unplaced.clear()
+        self.builders.clear()
+        self.pending = False
         self.fields.clear()
         self.ndarrays.clear()
         self.use_options(config.defaults())
@@ -154,6 +158,13 @@ def get_max_shared_memory_bytes(is_lowerbound_ok: bool = False) -> int:
     return 0
 
 
+def allocate(size: int, what: str) -> Any:
+    """Memory of the device, zeroed. MemoryError when there is not so much."""
+    if size >= 1 << 63:
+        raise MemoryError(f"{what} would take {size} bytes: no device has so much memory")
+    return _runtime.require_context().alloc(size)
+
+
 def record_compile(kernel: str, frontend_ms: float, observations: Any) -> None:
     """Notes one compile for `qd.cache_report()`: kernel name, time in the front end, the executable's observations."""
     _runtime.compiles.append((kernel, frontend_ms, observations))
@@ -169,16 +180,47 @@ def sync() -> None:
     _runtime.require_context().sync()
 
 
+def caller() -> str:
+    """File and line of the user's code that called into this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("quadrants."):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+_REMEDY = {
+    "": "Place them below qd.root, or give them a shape.",
+    "grad": "Place them as x.grad, call lazy_grad() below their node, or give the field a shape.",
+    "dual": "Place them as x.dual, call lazy_dual() below their node, or give the field a shape.",
+}
+
+
 def materialize() -> None:
-    """Checks that every field created without a shape has been placed. RuntimeError naming those that are not."""
-    if not _runtime.unplaced:
+    """Checks that builders are finalized (QuadrantsRuntimeError) and that every field without a shape, with the gradients
+    that it needs, has been placed: RuntimeError naming those that are not."""
+    if not _runtime.pending:
         return
+    for builder in list(_runtime.builders):
+        raise QuadrantsRuntimeError(
+            f"Field builder created at {builder._created_at} is not finalized. Please call finalize() on it."
+        )
     missing = [field for field in _runtime.unplaced if not field._is_placed()]
-    _runtime.unplaced.clear()
-    if missing:
-        _runtime.unplaced.update(missing)
-        places = "\n".join(f"  {field!r} created at {field._created_at}" for field in missing)
-        raise RuntimeError(f"These field(s) are not placed:\n{places}\nPlace them below qd.root, or give them a shape.")
+    if not missing:
+        _runtime.unplaced.clear()
+        _runtime.pending = False
+        return
+    from quadrants.lang.components import component_shapes
+
+    for field in missing:
+        shapes = component_shapes(field)
+        if shapes and None not in shapes:
+            raise RuntimeError(
+                f"Members of the following field have different shapes {shapes}:\n  {field!r} created at {field._created_at}"
+            )
+    role = min(field._role for field in missing)
+    places = "\n".join(f"  {field!r} created at {field._created_at}" for field in missing if field._role == role)
+    what = f"require `needs_{role}=True`, however their {role} field(s) are not placed" if role else "are not placed"
+    raise RuntimeError(f"These field(s) {what}:\n{places}\n{_REMEDY[role]}")
 
 
 def _leave_behind() -> None:

@@ -73,7 +73,6 @@ _TABLE = """
     checkpoint(cp_id, yield_on)
     clock_freq_hz()
     deactivate(node, indices)
-    deactivate_all_snodes()
     is_active(node, indices)
     length(node, indices)
     class BitpackedFields(max_num_bits): place

@@ -14,7 +14,7 @@ from quadrants import _native
 from quadrants._lib.core import Layout
 from quadrants.lang import host
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsRuntimeError
-from quadrants.lang.impl import get_runtime
+from quadrants.lang.impl import allocate, get_runtime
 from quadrants.lang.util import cook_dtype
 from quadrants.types.compound import MatrixType
 
@@ -37,7 +37,7 @@ class Ndarray(_native.NdarrayBase):
     def __init__(self, dtype: Any, shape: tuple[int, ...], element_shape: tuple[int, ...], needs_grad: bool) -> None:
         runtime = get_runtime()
         extents = shape + element_shape
-        buffer = runtime.require_context().alloc(math.prod(extents) * dtype.size)
+        buffer = allocate(math.prod(extents) * dtype.size, f"an ndarray of shape {shape}")
         super().__init__(buffer, dtype, shape, element_shape, needs_grad)
         self.buffer: Any = buffer
         self.dtype: Any = dtype

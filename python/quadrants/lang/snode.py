@@ -12,14 +12,25 @@ from typing import Any
 
 from quadrants._lib.core import Axis
 from quadrants.lang.exception import QuadrantsRuntimeError, QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.impl import get_runtime
+from quadrants.lang.impl import caller, get_runtime
 
 MAX_AXES = 12
 
 
 def axes(*numbers: int) -> list[Axis]:
-    """The axes of these numbers: `axes(0, 1)` is `qd.ij`."""
-    return [Axis(operator.index(number)) for number in numbers]
+    """The axes of these numbers: `axes(0, 1)` is `qd.ij`. QuadrantsRuntimeError for one outside 0 to 11."""
+    given = [operator.index(number) for number in numbers]
+    if not all(0 <= number < MAX_AXES for number in given):
+        raise QuadrantsRuntimeError(f"axes are numbered from 0 to {MAX_AXES - 1}, got {given}")
+    return [Axis(number) for number in given]
+
+
+def _axis_numbers(given: Any) -> list[int]:
+    """Of `qd.ij` and the like. TypeError for anything else."""
+    found = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not found or not all(isinstance(axis, Axis) for axis in found):
+        raise TypeError(f"expected axes such as qd.ij or qd.axes(0, 1), got {given!r:.60}")
+    return [axis.number for axis in found]
 
 
 _AXIS_NAMES = "i j k l ij ik il jk jl kl ijk ijl ikl jkl ijkl"
@@ -57,7 +68,7 @@ class SNode:
         """A dense node below this one: `dimensions` is one length for all axes, or one each. QuadrantsRuntimeError for a
         length below 1, an axis given twice, or a builder that is finalized."""
         self._builder._check_open()
-        numbers = [axis.number for axis in (axes if isinstance(axes, (list, tuple)) else [axes])]
+        numbers = _axis_numbers(axes)
         dims = positive_shape(dimensions)
         if len(dims) == 1:
             dims *= len(numbers)
@@ -109,14 +120,19 @@ class SNode:
 
     def lazy_grad(self) -> None:
         """Places a gradient beside every field of reals below this node."""
-        for node in list(self._places()):
-            if node._field._is_primal and node._field.dtype.is_real:
-                gradient = node._field._make_grad()
-                if not gradient._is_placed():
-                    (node._parent or self).place(gradient, offset=node._field.offset)
+        self._place_twins("grad")
 
     def lazy_dual(self) -> None:
-        """Forward gradients are not supported yet: nothing is placed."""
+        """Places a forward gradient beside every field of reals below this node."""
+        self._place_twins("dual")
+
+    def _place_twins(self, role: str) -> None:
+        for node in list(self._places()):
+            field = node._field._owner
+            if not field._role and field.dtype.is_real:
+                twin = field._make_twin(role)
+                if not twin._is_placed():
+                    (node._parent or self).place(twin, offset=field.offset)
 
     def _places(self) -> Iterator["SNode"]:
         for child in self._children:
@@ -149,7 +165,11 @@ class SNode:
         return tuple(strides[number] for number in sorted(strides))
 
     def __repr__(self) -> str:
-        return "qd.root" if self._kind == "root" else f"<qd.SNode of type {self._kind}>"
+        return "qd.root" if self._parent is None else f"<qd.SNode of type {self._kind}>"
+
+    def __str__(self) -> str:
+        """The way from the root: kind and shape of each node."""
+        return "qd.root" if self._parent is None else f"{self._parent} => {self._kind} {list(self.shape)}"
 
 
 def _unsupported(kind: str) -> QuadrantsRuntimeError:
@@ -176,9 +196,20 @@ class FieldsBuilder:
 
     def __init__(self) -> None:
         get_runtime().require_context()
-        self._epoch = get_runtime().epoch
+        runtime = get_runtime()
+        self._epoch = runtime.epoch
         self._finalized = False
         self._root_node = SNode("root", None, {}, self)
+        self._created_at = caller()
+        runtime.builders.add(self)
+        runtime.pending = True
+
+    @classmethod
+    def _implicit(cls) -> "FieldsBuilder":
+        """A builder that the program did not make, so that it need not finalize it."""
+        builder = cls()
+        get_runtime().builders.discard(builder)
+        return builder
 
     def _check_open(self) -> None:
         if self._finalized:
@@ -218,6 +249,7 @@ class FieldsBuilder:
     def lazy_dual(self) -> None:
         """See SNode.lazy_dual."""
         self._check_open()
+        self._root_node.lazy_dual()
 
     def deactivate_all(self) -> None:
         """See SNode.deactivate_all."""
@@ -226,6 +258,7 @@ class FieldsBuilder:
         """Closes the builder: nothing can be placed any more. QuadrantsRuntimeError when it was closed already."""
         self._check_open()
         self._finalized = True
+        get_runtime().builders.discard(self)
         return SNodeTree(self._root_node)
 
 
@@ -235,7 +268,7 @@ class _Root:
     def _builder(self) -> FieldsBuilder:
         runtime = get_runtime()
         if runtime.root is None:
-            runtime.root = FieldsBuilder()
+            runtime.root = FieldsBuilder._implicit()
         return runtime.root
 
     def __getattr__(self, name: str) -> Any:
@@ -244,7 +277,7 @@ class _Root:
         ):
             raise AttributeError(f"'qd.root' has no attribute {name!r}")
         if name == "finalize":
-            return lambda raise_warning=True: None
+            return lambda raise_warning=True: SNodeTree(self._builder()._root_node)
         builder = self._builder()
         return getattr(builder if hasattr(FieldsBuilder, name) else builder._root_node, name)
 
@@ -275,6 +308,11 @@ def rescale_index(a: Any, b: Any, I: Any) -> Any:  # noqa: E741 - the documented
     for axis, (op, factor) in enumerate(index_ratios(a.shape, b.shape)[: len(index)]):
         index[axis] = index[axis] // factor if op == "floordiv" else index[axis] * factor
     return Vector(index)
+
+
+def deactivate_all_snodes() -> None:
+    """Deactivates every sparse node; there are none, and dense ones stay as they are. Needs `init`."""
+    get_runtime().require_context()
 
 
 def get_addr(f: Any, indices: Any) -> Any:

@@ -187,7 +187,7 @@ class StructField(Field):
 
     def __init__(self, members: dict[str, Field], methods: dict[str, Any], layout: Layout, name: str) -> None:
         self._members, self._methods, self._layout, self._name = members, methods, layout, name
-        self._is_primal = True
+        self._role = ""
         self.offset = None
 
     # -- members

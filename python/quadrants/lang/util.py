@@ -1,5 +1,7 @@
 """Conversions between scalar types of the language, of NumPy and of PyTorch; the marks of what is ours."""
 
+import importlib.util
+import os
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,11 @@ def numpy_dtype(dtype: DataType) -> np.dtype:
 def to_numpy_type(dtype: DataType) -> type:
     """The NumPy scalar class of a scalar type, such as `np.float32`."""
     return _TO_NUMPY[dtype.id].type
+
+
+def has_pytorch() -> bool:
+    """Whether PyTorch is installed, and not switched off by QD_ENABLE_TORCH=0. Does not import it."""
+    return os.environ.get("QD_ENABLE_TORCH", "1") != "0" and importlib.util.find_spec("torch") is not None
 
 
 def to_pytorch_type(dtype: DataType) -> Any:

@@ -48,7 +48,7 @@ from quadrants.lang.frontend.arguments import (
     is_view,
     owners,
 )
-from quadrants.lang.frontend.results import decoder, resolve_types
+from quadrants.lang.frontend.results import decoder, resolve_types, whole
 from quadrants.lang.frontend.table import NeedVariable, run
 from quadrants.lang.frontend.walker import Walker
 from quadrants.lang.tensor import Tensor, layout_of
@@ -136,7 +136,7 @@ def _walk(w, kernel, values):
             v = variable(w, v)  # a copy, whose elements the kernel may assign
         w.declare(name, v)
     returns = kernel.signature.returns
-    declared = w.return_type = None if returns is None else resolve_types(returns)
+    declared = w.return_type = None if returns is None else whole(resolve_types(returns))
     run(w, tree.body)
     if w.return_type is not None and not w.returned:
         _no_return(tree, kernel.name)
@@ -265,6 +265,8 @@ def _array(w, kernel, plan, k, name, annotation, value):
     found = _native.array_kind(value)
     where = f'argument "{name}" of kernel "{kernel.name}"'
     if found is None:
+        if isinstance(value, _native.NdarrayBase):
+            raise QuadrantsRuntimeTypeError(f"{where} belongs to a runtime that was reset; make it again after qd.init")
         raise QuadrantsRuntimeTypeError(
             f"Invalid type for argument {name}, got {value!r:.80} ({_type_name(value)}); expected an ndarray or "
             f"a NumPy array: {where}"

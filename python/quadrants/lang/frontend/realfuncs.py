@@ -8,7 +8,7 @@ from quadrants._native import DataType
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import bundles, structs, views
 from quadrants.lang.frontend.arguments import is_template, is_tensor, is_view
-from quadrants.lang.frontend.results import resolve_types
+from quadrants.lang.frontend.results import resolve_types, whole
 from quadrants.lang.frontend.stmts import cast_result
 from quadrants.lang.frontend.table import ev, ref, run
 from quadrants.lang.util import cook_dtype
@@ -161,7 +161,7 @@ def call(w, node, func, owner):
         for k, (name, t, a) in enumerate(zip(names, types_of, bound_nodes(w, node, func.signature, owner)))
     ]
     returns = func.signature.returns
-    returns = None if returns is None else resolve_types(returns)
+    returns = None if returns is None else whole(resolve_types(returns))
     fixed = [a.fixed for a in args if a.type is None or a.fixed is not None]
     widths = tuple(t for a in args if a.fixed is not None and a.type for t in a.type)
     key = (id(func), *widths, *(x if type(x) in (int, float, bool, str, type(None)) else id(x) for x in fixed))

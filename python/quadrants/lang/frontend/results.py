@@ -4,7 +4,6 @@ import struct
 
 from quadrants import _native
 from quadrants._native import DataType
-from quadrants.lang import impl
 from quadrants.lang.exception import QuadrantsSyntaxError
 from quadrants.lang.frontend import reports
 from quadrants.lang.frontend.signature import tuple_of
@@ -27,12 +26,23 @@ def resolve_types(t):
     raise QuadrantsSyntaxError(f"Invalid return type annotation: {t!r}")
 
 
+def whole(t):
+    """A resolved return type, if a value of it has a known number of bytes; else QuadrantsSyntaxError."""
+    for part in t if type(t) is tuple else t.members.values() if isinstance(t, StructType) else ():
+        whole(part)
+    if isinstance(t, MatrixType) and None in (t.n, t.m, t.dtype):
+        raise QuadrantsSyntaxError(
+            f"Invalid return type annotation: {t!r}. What a kernel returns needs a size and an element type."
+        )
+    return t
+
+
 def _flat(t):
     if type(t) is tuple:
         return [s for p in t for s in _flat(p)]
     if isinstance(t, StructType):
         return [s for p in t.members.values() for s in _flat(p)]
-    return [t] if isinstance(t, DataType) else [t.dtype or impl.get_runtime().default_fp] * (t.n * (t.m or 1))
+    return [t] if isinstance(t, DataType) else [t.dtype] * (t.n * (t.m or 1))
 
 
 _FORMAT = {"f16": "<e", "f32": "<f", "f64": "<d"}
