@@ -117,5 +117,25 @@ TEST(CpuMath, FastMathKeepsInfinitiesAndNaN) {
   }
 }
 
+// LLVM would call a function of the compiler's run-time library for them, which is on no list.
+TEST(CpuMath, PowersWhoseExponentsWereIntegers) {
+  Cpu cpu;
+  const std::vector<float> x{7, -7, 0.5f, 1.5f, 2, 10};
+  const std::vector<int32_t> y{2, 3, -2, 3, 0, -1};
+  const std::vector<float> want{49, -343, 4, 3.375f, 1, 0.1f};
+  for (const char *cast : {"cast", "ucast"}) {
+    std::vector<float> z(x.size());
+    cpu.run(cpu.text("func @m($x: buf f32 1, $y: buf i32 1, $z: buf f32 1) {\n"
+                     "  %0 = const.i32 0\n  %1 = shape.i32 $x, 0\n  operand %0, %1\n  parallel.i32 1, 0 {\n"
+                     "    %4 = axis.i32 0\n    %5 = load.f32 $x, %4\n    %6 = load.i32 $y, %4\n    %7 = " +
+                     std::string(cast) + ".f32 %6\n    %8 = pow.f32 %5, %7\n    store $z, %4, %8\n  }\n}"),
+            {word(x.data()), x.size(), word(y.data()), y.size(), word(z.data()), z.size()}, int64_t(x.size()));
+    for (size_t i = 0; i < x.size(); i++)
+      if (cast[0] == 'c' || y[i] >= 0) {
+        EXPECT_FLOAT_EQ(z[i], want[i]) << x[i] << " to " << y[i];
+      }
+  }
+}
+
 }  // namespace
 }  // namespace qd::test

@@ -146,8 +146,20 @@ def _refused(what):
 class Traced:
     """A scalar, vector, matrix, struct, array or dataclass argument of a kernel, with Python's operators."""
 
+    __slots__ = ("_value", "_walker")
+
     def __init__(self, w, value):
-        self._walker, self._value = w, value
+        object.__setattr__(self, "_walker", w)
+        object.__setattr__(self, "_value", value)
+
+    def __setattr__(self, name, value):
+        raise QuadrantsTypeError(
+            f"'{name}' is assigned by a Python function that runs while the kernel is compiled. Decorate the function with "
+            "@qd.func."
+        )
+
+    def __setitem__(self, index, value):
+        self.__setattr__("an element", value)
 
     def __getitem__(self, index):
         from quadrants.lang.frontend import access, matrices
