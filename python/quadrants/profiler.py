@@ -1,23 +1,21 @@
 """`qd.profiler`: times of kernels, memory of fields and arrays, phases of compiles.
 
-Kernel times need `qd.init(kernel_profiler=True)`. Counters of devices (CUPTI) are not supported yet.
+Kernel times need `qd.init(kernel_profiler=True)`. Hardware counters (CUPTI) can be named, and are not collected yet.
 """
 
 import contextlib as _contextlib
-import sys as _sys
 from collections.abc import Iterator as _Iterator
 from typing import Any as _Any
 
 from quadrants import _logging
+from quadrants.lang import cupti_metrics as _cupti
 from quadrants.lang import impl as _impl
 from quadrants.lang import kernel_profiler as _kernels
-from quadrants.lang.later import fill_module as _fill_module
 
 _NAMES = """CuptiMetric clear_kernel_profiler_info clear_scoped_profiler_info collect_kernel_profiler_metrics
     get_kernel_profiler_total_time get_predefined_cupti_metrics print_kernel_profiler_info
     print_memory_profiler_info print_scoped_profiler_info query_kernel_profiler_info
     set_kernel_profiler_metrics set_kernel_profiler_toolkit"""
-_fill_module(_sys.modules[__name__], "get_predefined_cupti_metrics(name='')")
 
 
 class CuptiMetric:
@@ -33,9 +31,9 @@ _compiles_seen = (-1, 0)  # epoch, number of compiles that clear_scoped_profiler
 
 
 def _is_on() -> bool:
-    """Whether kernels are timed; says how to turn that on when they aren't. QuadrantsRuntimeError before `init`."""
-    _impl.get_runtime().require_context()
-    on = bool(_impl.get_runtime().options["kernel_profiler"])
+    """Whether kernels are timed; says how to turn that on when they aren't, and before `init`."""
+    runtime = _impl.get_runtime()
+    on = runtime.context is not None and bool(runtime.options["kernel_profiler"])
     if not on:
         _logging.warn("The kernel profiler is off: use qd.init(kernel_profiler=True)")
     return on
@@ -54,7 +52,12 @@ def print_kernel_profiler_info(mode: str = "count") -> None:
 
 
 def query_kernel_profiler_info(name: str) -> _kernels.QueryResult:
-    """Launches of the kernel of that name, else of the task: `counter`, and `min`, `max`, `avg` in milliseconds."""
+    """Launches of the kernel of that name, else of the task: `counter`, and `min`, `max`, `avg` in milliseconds.
+
+    TypeError for a name that is no string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"query_kernel_profiler_info takes the name of a kernel, found {name!r}")
     return _kernels.QueryResult(_kernels.Records().find(name) if _is_on() else None)
 
 
@@ -70,18 +73,31 @@ def get_kernel_profiler_total_time() -> float:
 
 
 def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
-    """Chooses what measures: `default` or `cupti` (CUDA only). False where there is no choice, as on the CPU."""
-    _impl.get_runtime().require_context()
+    """Chooses what measures. False, and a warning: there is no other toolkit than `default` yet."""
+    if _is_on():
+        _logging.warn(f"There is no kernel profiler toolkit {toolkit_name!r} here: going on with 'default'")
     return False
 
 
 def set_kernel_profiler_metrics(metric_list: _Any = ()) -> None:
-    """Chooses the counters to collect. They exist on CUDA only: no effect elsewhere."""
+    """Chooses the counters to collect. None is collected yet: no effect."""
+    _is_on()
+
+
+def get_predefined_cupti_metrics(name: str = "") -> "list[CuptiMetric] | None":
+    """The counters of a group: `global_access shared_access atomic_access cache_hit_rate device_utilization`. Another name
+    gives None, and a warning with these."""
+    if name not in _cupti.GROUPS:
+        _logging.warn(f"No group of counters {name!r}; there are {', '.join(_cupti.GROUPS)}")
+        return None
+    return [
+        CuptiMetric(counter, f" {heading} ", form, scale) for counter, heading, (form, scale) in _cupti.GROUPS[name]
+    ]
 
 
 @_contextlib.contextmanager
 def collect_kernel_profiler_metrics(metric_list: _Any = ()) -> _Iterator[None]:
-    """Collects counters for the launches of a `with` block. They exist on CUDA only: no effect elsewhere."""
+    """Collects counters for the launches of a `with` block. None is collected yet: no effect."""
     yield
 
 

@@ -174,7 +174,6 @@ LATER = {
                 "SparseCG(1, 2)", "LinearOperator(1)", "MatrixFreeCG(1, 2, 3)", "MatrixFreeBICGSTAB(1, 2, 3)"],
     "sparse.": ["usage(1)", "grid({}, 4)"],
     "types.quant.": ["int(5)", "fixed(5, max_value=2.0)", "float(5, 10)"],
-    "profiler.": ["get_predefined_cupti_metrics('global_access')"],
 }  # fmt: skip
 
 
