@@ -19,6 +19,13 @@ PRINTS = [
     ("print(qd.cast(n, qd.u8), qd.cast(-n, qd.i64), qd.cast(-1, qd.u64))", "3 -3 18446744073709551615\n"),
     ("print(qd.cast(x, qd.f64))", "0.500000000000\n"),
     ("print()", "\n"),
+    ("print((n, x), [n, (1,)], ())", "[3, 0.500000] [3, [1]] []\n"),
+    ("print({'a': n})", "{'a': 3}\n"),
+    ("print(n, x, sep=None, end=None)", "3 0.500000\n"),
+    # what is known without the kernel has Python's text in a formatted string, and its type's text elsewhere
+    ("print(f'{1.5} {True} {[1, 2.5]}', '{}'.format(1e-7), '%s' % 3.0)", "1.5 True [1, 2.5] 1e-07 3.0\n"),
+    ("print(1.5, True)", "1.500000 1\n"),
+    ("qd.static_print(f'{1.5} {n}')", "1.5 i32\n"),
     ("for i in range(2):\n    if i == 1:\n        print('i', i)", "i 1\n"),
 ]
 
@@ -31,9 +38,47 @@ def test_print(arch, capfd, body, expected):
     assert capfd.readouterr().out == expected
 
 
-def test_print_specifier_must_fit(arch):
-    with pytest.raises(qd.QuadrantsTypeError, match="'.2d' doesn't match 'f32'"):
-        load("@qd.kernel\ndef k(x: qd.f32):\n    print(f'{x:.2d}')\n")["k"](1.0)
+SPECIFICATIONS = [  # type, value, specification: what C's printf shows
+    ("i32", -7, "05", "-0007"), ("i32", -7, ".3d", "-007"), ("i32", -7, "-5i", "-7   "), ("i64", -(2**40), "lld", "-1099511627776"),
+    ("u32", 3000, "u", "3000"), ("u32", 3000, "#x", "0xbb8"), ("u32", 3000, "#o", "05670"), ("u32", 3000, "+u", "3000"), ("u64", 2**63, "llX", "8000000000000000"),
+    ("f32", 1.5, "10", "  1.500000"), ("f32", 1.5, "-8.2f", "1.50    "), ("f32", 1.5, "g", "1.5"), ("f32", 1.5, "a", "0x1.8p+0"), ("f32", -1.5, "A", "-0X1.8P+0"),
+    ("f32", 1.96875, ".1a", "0x2.0p+0"), ("f64", 0.125, "f", "0.125000000000"), ("f64", 0.125, "e", "1.250000000000e-01"), ("f64", 0.125, ".3", "0.125"),
+    ("u1", True, "u", "1"), ("i32", 1234567, ",", "1,234,567"), ("i32", -7, ">5", "   -7"), ("f32", 0.5, "%", "50.000000%"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype, value, spec, expected", SPECIFICATIONS)
+def test_print_specifications(arch, capfd, dtype, value, spec, expected):
+    k = load(f"@qd.kernel\ndef k(x: qd.{dtype}):\n    print(f'{{x:{spec}}}|', end='')\n")["k"]
+    capfd.readouterr()
+    k(value)
+    assert capfd.readouterr().out == expected + "|"
+
+
+@pytest.mark.parametrize(
+    "dtype, spec", [("f32", ".2d"), ("i32", "x"), ("i32", "u"), ("u32", "d"), ("u8", "i"), ("u1", "d"), ("i64", ".2f")]
+)
+def test_print_specification_must_match(arch, dtype, spec):
+    with pytest.raises(qd.QuadrantsTypeError, match=f"'{spec}' doesn't match '{dtype}'"):
+        load(f"@qd.kernel\ndef k(x: qd.{dtype}):\n    print(f'{{x:{spec}}}')\n")["k"](1)
+
+
+@pytest.mark.parametrize(
+    "text, error, message",
+    [
+        ("'{:c}'.format(n)", qd.QuadrantsTypeError, "conversion 'c' is not supported"),
+        ("'{:>2q}'.format(n)", qd.QuadrantsTypeError, "'>2q' is no format specification for 'i32'"),
+        ("'{} {}'.format(n)", qd.QuadrantsSyntaxError, r"Expected 2 positional argument\(s\), but received 1 instead"),
+        ("'{}'.format(n, n)", qd.QuadrantsSyntaxError, r"Expected 1 positional argument\(s\), but received 2 instead"),
+        ("'{a}'.format(b=n)", qd.QuadrantsSyntaxError, "Keyword 'a' not found"),
+        ("'{a}'.format(a=n, b=n)", qd.QuadrantsSyntaxError, "Keyword 'b' not used"),
+        ("'{0} {}'.format(n, n)", qd.QuadrantsSyntaxError, "cannot be mixed"),
+        ("'{'.format(n)", qd.QuadrantsSyntaxError, "Single '{' encountered"),
+    ],
+)
+def test_bad_formats(arch, text, error, message):
+    with pytest.raises(error, match=message):
+        load(f"@qd.kernel\ndef k(n: qd.i32):\n    print({text})\n")["k"](1)
 
 
 ASSERTS = [

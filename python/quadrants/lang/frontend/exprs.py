@@ -289,7 +289,7 @@ def joined(w, node):
             pieces.append(part.value)
             continue
         spec = "".join(str(v.value) for v in part.format_spec.values) if part.format_spec is not None else ""
-        p, s = reports.pieces_of(w, ev(w, part.value), spec)
+        p, s = reports.inserted(w, ev(w, part.value), spec)
         pieces += p
         values += s
     if not values and all(type(p) is str for p in pieces):

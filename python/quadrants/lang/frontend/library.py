@@ -359,6 +359,7 @@ def same_filled(value):
 def print_(w, node):
     args, kwargs = arguments(w, node)
     sep, end = kwargs.pop("sep", " "), kwargs.pop("end", "\n")
+    sep, end = " " if sep is None else sep, "\n" if end is None else end
     if kwargs or type(sep) is not str or type(end) is not str:
         raise QuadrantsSyntaxError("print takes sep= and end=, constant strings")
     reports.emit_print(w, args, sep, end)

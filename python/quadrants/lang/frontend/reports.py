@@ -2,12 +2,18 @@
 each widened to 64 bits; text, function and line stay here on the host and are never part of the code.
 """
 
+import itertools
+import re
+import string
 import struct
 
+import numpy as np
+
 from quadrants._native import Value, Var
-from quadrants.lang.exception import QuadrantsAssertionError, QuadrantsSyntaxError, QuadrantsTypeError
+from quadrants.lang.exception import QuadrantsAssertionError, QuadrantsSyntaxError
 from quadrants.lang.forms import plain
 from quadrants.lang.frontend import errors
+from quadrants.lang.frontend.print_formats import check, show
 from quadrants.lang.values import MATRICES, RECORDS, SCALARS, dtype_of, element, load
 
 
@@ -27,11 +33,11 @@ class Site:
                 continue
             dtype, dims, spec = p
             if dims is None:
-                out.append(_show(dtype, words[k], spec))
+                out.append(show(dtype, _number(dtype, words[k]), spec))
                 k += 1
             else:
                 n, m, ndim = dims
-                cells = [_show(dtype, v, spec) for v in words[k : k + n * m]]
+                cells = [show(dtype, _number(dtype, v), spec) for v in words[k : k + n * m]]
                 k += n * m
                 if ndim == 1:
                     out.append(f"[{', '.join(cells)}]")
@@ -46,15 +52,6 @@ def _number(dtype, word):
     if dtype.is_real:
         return struct.unpack("<d", raw)[0]
     return struct.unpack("<q" if dtype.is_signed else "<Q", raw)[0]
-
-
-def _show(dtype, word, spec):
-    v = _number(dtype, word)
-    if spec:
-        return format(v, spec)
-    if dtype.is_real:
-        return f"{v:.12f}" if dtype.size == 8 else f"{v:f}"
-    return str(v)
 
 
 def widen(w, values):
@@ -114,41 +111,30 @@ def pieces_of(w, value, spec=""):
         return [value], []
     if kind in SCALARS or kind is Var:
         dt = dtype_of(w, value)
-        _check_spec(dt, spec)
+        check(dt, spec)
         return [(dt, None, spec)], [value]
     if kind in MATRICES:
         data = [element(w, value, k) for k in range(value.n * value.m)]
         dt = dtype_of(w, data[0])
-        _check_spec(dt, spec)
+        check(dt, spec)
         return [(dt, (value.n, value.m, value.ndim), spec)], data
-    if kind in RECORDS:
+    if kind in RECORDS or kind is dict:
         pieces, scalars = ["{"], []
-        for k, (name, e) in enumerate(value.members.items()):
+        for k, (name, e) in enumerate((value if kind is dict else value.members).items()):
             p, s = pieces_of(w, e, spec)
-            pieces += [", "] * (k > 0) + [f"'{name}': "] + p
+            pieces += [", "] * (k > 0) + [f"{name!r}: ", *p]
             scalars += s
         return [*pieces, "}"], scalars
     if kind in (list, tuple):
-        pieces, scalars = ["[" if kind is list else "("], []
+        pieces, scalars = ["["], []
         for k, v in enumerate(value):
             p, s = pieces_of(w, v)
             pieces += [", "] * (k > 0) + p
             scalars += s
-        return pieces + ["]" if kind is list else ")"], scalars
+        return [*pieces, "]"], scalars
     if not plain(value):
         w.rec.cannot(f"it prints an object of type {kind.__name__}, whose text may differ from process to process")
     return [str(getattr(value, "obj", None) or value)], []
-
-
-def _check_spec(dtype, spec):
-    if not spec:
-        return
-    if spec[-1] in "dxXobcu" and dtype.is_real or spec[-1] in "feEgGF" and not dtype.is_real:
-        raise QuadrantsTypeError(f"'{spec}' doesn't match '{dtype}'.")
-    try:
-        format(1.0 if dtype.is_real else 1, spec)
-    except ValueError as e:
-        raise QuadrantsTypeError(f"'{spec}' is no format specification for '{dtype}': {e}.") from None
 
 
 class Text:
@@ -159,37 +145,66 @@ class Text:
     def __init__(self, pieces, values):
         self.pieces, self.values = pieces, values
 
+    def __str__(self):  # for static_print: values of the kernel are shown by their types
+        return "".join(p if type(p) is str else str(p[0]) for p in self.pieces)
+
+
+def _known(value) -> bool:
+    kind = type(value)
+    if kind in (list, tuple):
+        return all(map(_known, value))
+    return kind in (bool, int, float, str, type(None)) or isinstance(value, np.generic)
+
+
+def inserted(w, value, spec=""):
+    """`pieces_of` for a place in a formatted string: what is known without a kernel has Python's text."""
+    return ([str(value)], []) if not spec and _known(value) else pieces_of(w, value, spec)
+
 
 def formatted(w, template: str, args, kwargs) -> Text:
     """`template.format(*args, **kwargs)`."""
-    import string
-
-    pieces, values, auto = [], [], 0
-    for literal, field, spec, _ in string.Formatter().parse(template):
+    pieces, values, used = [], [], set()
+    fields = _fields(template)
+    for literal, field, spec in fields:
         if literal:
             pieces.append(literal)
         if field is None:
             continue
-        if field == "":
-            field, auto = str(auto), auto + 1
-        if field.isdigit():
-            if int(field) >= len(args):
-                raise QuadrantsSyntaxError(f"Replacement index {field} out of range for positional args tuple")
-            v = args[int(field)]
-        elif field in kwargs:
-            v = kwargs[field]
-        else:
-            raise QuadrantsSyntaxError(f"format field {{{field}}} names no argument")
-        p, s = pieces_of(w, v, spec or "")
+        used.add(field)
+        if type(field) is str and field not in kwargs:
+            raise QuadrantsSyntaxError(f"Keyword '{field}' not found.")
+        if type(field) is int and field >= len(args):
+            continue  # counted below
+        p, s = inserted(w, args[field] if type(field) is int else kwargs[field], spec or "")
         pieces += p
         values += s
+    positional = 1 + max((f for f in used if type(f) is int), default=-1)
+    if positional != len(args):
+        raise QuadrantsSyntaxError(f"Expected {positional} positional argument(s), but received {len(args)} instead.")
+    for name in kwargs:
+        if name not in used:
+            raise QuadrantsSyntaxError(f"Keyword '{name}' not used.")
     return Text(pieces, values)
+
+
+def _fields(template):
+    """[(text before, position or name or None, specification)] of a template of `str.format`."""
+    try:
+        parts = list(string.Formatter().parse(template))
+    except ValueError as e:
+        raise QuadrantsSyntaxError(f"{e}: '{template}'") from None
+    names = [field for _, field, _, _ in parts if field is not None]
+    if "" in names and any(n.isdigit() for n in names):
+        raise QuadrantsSyntaxError(f"fields with and without a number cannot be mixed: '{template}'")
+    auto = itertools.count()
+    out = []
+    for literal, field, spec, _ in parts:
+        out.append((literal, next(auto) if field == "" else int(field) if field and field.isdigit() else field, spec))
+    return out
 
 
 def percent(w, template: str, args) -> Text:
     """`template % args`."""
-    import re
-
     args = list(args) if type(args) in (tuple, list) else [args]
     pieces, values = [], []
     for part in re.split(r"(%[-+ #0]*\d*(?:\.\d+)?[hlL]*[diouxXeEfFgGcrs%])", template):
@@ -198,8 +213,7 @@ def percent(w, template: str, args) -> Text:
         elif len(part) > 1 and part[0] == "%":
             if not args:
                 raise QuadrantsSyntaxError("not enough arguments for format string")
-            spec = part[1:].rstrip("rs").replace("l", "").replace("i", "d").replace("u", "d")
-            p, s = pieces_of(w, args.pop(0), spec)
+            p, s = inserted(w, args.pop(0), part[1:].rstrip("rs"))
             pieces += p
             values += s
         elif part:
