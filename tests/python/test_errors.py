@@ -211,6 +211,18 @@ DECORATION = [
     ("class A:\n    @qd.kernel\n    @staticmethod\n    def k():\n        pass", "KERNEL_ANNOTATION_ORDER"),
     ("qd.kernel(print)", "takes a Python function"),
     ("@qd.kernel\ndef k(a):\n    pass", "Invalid type annotation"),
+    (
+        "@qd.kernel\ndef k(b: qd.i32, a: dict):\n    pass",
+        r"Invalid type annotation \(argument 1\) of Quadrants kernel: <class 'dict'>. \"a\" of \"k\"",
+    ),
+    ("@qd.func\ndef f(a: 3):\n    pass", r"Invalid type annotation \(argument 0\) of Quadrants function: 3"),
+    ("@qd.real_func\ndef f(a: None):\n    pass", "Invalid type annotation"),
+    ("@qd.kernel\ndef k(a: 'list'):\n    pass", "Invalid type annotation"),
+    ("@qd.kernel\ndef k(a: qd.Vector([1, 2])):\n    pass", "Invalid type annotation"),
+    ("@qd.kernel\ndef k(a: qd.ref(qd.i32)):\n    pass", "Invalid type annotation"),
+    ("@qd.kernel\ndef k(a: qd.i32.__class__):\n    pass", "Invalid type annotation"),
+    ("import typing\n@qd.kernel\ndef k(a: typing.Optional[int]):\n    pass", "None is possible for"),
+    ("@qd.kernel\ndef k() -> tuple[int, ...]:\n    pass", "Ellipsis is not supported"),
     ("@qd.kernel\ndef k(*a):\n    pass", "variable positional"),
     ("@qd.kernel\ndef k(**a):\n    pass", "variable keyword"),
     ("@qd.kernel\ndef k(a: qd.i32 = 1):\n    pass", "default values"),
@@ -260,7 +272,6 @@ ARGUMENTS = [
     ("a: qd.types.ndarray()", (np.zeros(13, np.uint8)[1:].view(np.float32),), ValueError, "Misaligned"),
     ("a: qd.types.ndarray()", (np.float32(3),), qd.QuadrantsRuntimeTypeError, "Invalid type for argument a"),
     ("a: 'nonsense'", (1,), qd.QuadrantsSyntaxError, "nonsense"),
-    ("a: dict", (1,), qd.QuadrantsSyntaxError, "Invalid type annotation"),
 ]
 
 

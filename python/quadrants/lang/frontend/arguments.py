@@ -13,8 +13,9 @@ from quadrants.lang.forms import NoForm
 from quadrants.lang.struct import Struct
 from quadrants.lang.tensor import Tensor
 from quadrants.lang.util import cook_dtype
-from quadrants.types.annotations import BufferViewType, NdarrayType, Template
+from quadrants.types.annotations import BufferViewType, NdarrayType, Template, sparse_matrix_builder
 from quadrants.types.compound import MatrixType
+from quadrants.types.primitive import RefType
 from quadrants.types.structs import StructType
 
 
@@ -25,6 +26,17 @@ def is_template(annotation):
 def is_tensor(annotation):
     """Whether an annotation is `qd.Tensor`: an array, a field or None."""
     return isinstance(annotation, type) and issubclass(annotation, Tensor)
+
+
+def can_annotate(annotation, is_kernel) -> bool:
+    """Whether a parameter of a kernel or function can have this annotation."""
+    if isinstance(annotation, RefType):
+        return not is_kernel
+    if isinstance(annotation, (DataType, MatrixType, StructType, NdarrayType, sparse_matrix_builder)):
+        return True
+    if is_template(annotation) or is_tensor(annotation) or is_view(annotation) or _dataclass(annotation):
+        return True
+    return any(annotation is t for t in (int, float, bool, NdarrayType, sparse_matrix_builder))
 
 
 def by_value(annotation, value) -> bool:

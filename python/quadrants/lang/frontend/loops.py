@@ -39,6 +39,14 @@ class Range:
     def __init__(self, lo, hi, order=None, what="range"):
         self.lo, self.hi, self.order, self.what = lo, hi, order, what
 
+    def __iter__(self):
+        """For `list(range(3))` and other Python functions that are called while compiling."""
+        if self.what != "range" or not all(type(k) is int for k in (*self.lo, *self.hi)):
+            raise QuadrantsTypeError(
+                f"the bounds of a {self.what} that is used as a value must be known at compile time"
+            )
+        return iter(range(self.lo[0], self.hi[0]))
+
     def static_items(self, w):
         """All index tuples (plain ints for `range`); QuadrantsTypeError when a bound isn't known."""
         bounds = [(w.known(a), w.known(b)) for a, b in zip(self.lo, self.hi)]

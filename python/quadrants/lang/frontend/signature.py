@@ -2,6 +2,7 @@
 
 import inspect
 
+from quadrants._native import DataType
 from quadrants.lang.exception import QuadrantsSyntaxError
 from quadrants.types.annotations import settled
 
@@ -39,6 +40,33 @@ class Signature:
         self._raw = fn.__annotations__
         self._types = None
         self._returns = self
+        for k, name in enumerate(self.names):
+            if name in self._raw:
+                self._check(k, name, is_kernel)
+        tuple_of(self._raw.get("return"))
+
+    def _check(self, k, name, is_kernel):
+        """QuadrantsSyntaxError for what no parameter can be. Text that cannot be resolved yet is looked at when it is needed."""
+        annotation = self._raw[name]
+        if isinstance(annotation, str):
+            try:
+                annotation = self._resolve(annotation)
+            except QuadrantsSyntaxError:
+                return
+        annotation = settled(annotation)
+        if isinstance(annotation, DataType) or any(annotation is t for t in (int, float, bool)):
+            return
+        from quadrants.lang.frontend.arguments import can_annotate
+
+        if not can_annotate(annotation, is_kernel):
+            optional = getattr(annotation, "__args__", None) and type(None) in annotation.__args__
+            raise QuadrantsSyntaxError(
+                f"Invalid type annotation (argument {k}) of Quadrants {'kernel' if is_kernel else 'function'}: {annotation!r}. "
+                f'"{name}" of "{self.fn.__name__}" can be a scalar, vector, matrix or struct type, qd.types.ndarray, qd.template, '
+                "qd.Tensor, qd.BufferView or a dataclass"
+                + ("; None is possible for qd.Tensor, qd.template and qd.types.ndarray" if optional else "")
+                + "."
+            )
 
     @property
     def types(self):
