@@ -68,6 +68,7 @@ ROWS = [
     ("(u * 1.0).cast(qd.i32) * 1.0", 3, [1, -2, 3]),
     ("u.n * 10 + A.m", 0, 33),
     ("len(u)", 0, 3),
+    ("any(u * 0.0) + all(u) * 2 + (A - A).any() * 4 + B.all() * 8", 0, 2 + 8 * B.all()),  # of reals: not zero
 ]
 
 

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from program_text import kernel_of
 
 import quadrants as qd
 
@@ -178,3 +179,37 @@ def test_reals_become_integers_as_in_kernels():
     assert qd.Vector(values, qd.u8).to_list() == [255, 0, 255, 0, 0]
     assert qd.Vector([2e19, -1.0, 2.0**63], qd.u64).to_list() == [2**64 - 1, 0, 2**63]
     assert qd.Vector([2.0**63, -(2.0**63), 2.0**62], qd.i64).to_list() == [2**63 - 1, -(2**63), 2**62]
+
+
+def test_equality_as_a_whole():
+    """`assert a == b` is about all entries; other truth values stay ambiguous."""
+    a = qd.Vector([1, 2])
+    assert a == qd.Vector([1, 2]) and not a == qd.Vector([1, 3]) and a != qd.Vector([1, 3]) and not a != [1, 2]
+    for ambiguous in (a, a < 3, (a == a) | (a > 1)):
+        with pytest.raises(ValueError, match="ambiguous"):
+            bool(ambiguous)
+
+
+def test_entries_of_short_reals_compare_with_the_number_they_were_made_of():
+    v = qd.math.vec2(0.1, 0.2)
+    assert v.x == 0.1 and v[1] == 0.2 and list(v) == [0.1, 0.2] and v.to_list() != [0.1, 0.2]
+
+
+def test_assigning_to_entries_casts():
+    v = qd.Vector([1, 2, 3])
+    v[0], v.y = 5.7, -2.7
+    assert v.to_list() == [5, -2, 3]
+    with pytest.raises(qd.QuadrantsRuntimeError, match="does not match the swizzle pattern=xyz"):
+        v.xyz = [1, 2]
+
+
+def test_functions_outside_their_domain():
+    assert np.isnan(qd.sqrt(-1.0)) and qd.log(0.0) == -np.inf and qd.exp(1000) == np.inf and qd.rsqrt(0) == np.inf
+    assert np.isnan(qd.asin(qd.Vector([0.0, 2.0])).to_numpy()).tolist() == [False, True]
+
+
+def test_types_need_a_value(arch):
+    with pytest.raises(qd.QuadrantsSyntaxError, match="need to be created with an initial value"):
+        qd.math.vec3()
+    with pytest.raises(qd.QuadrantsSyntaxError, match="need to be created with an initial value"):
+        kernel_of("qd.math.vec3()", "", "qd.math.vec3")()

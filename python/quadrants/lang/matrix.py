@@ -8,7 +8,6 @@ type, and its results are values of their own.
 import operator
 import warnings
 from collections.abc import Callable, Iterator
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,9 @@ from quadrants.lang import traced
 from quadrants.lang.exception import (
     QuadrantsCompilationError,
     QuadrantsIndexError,
-    QuadrantsSyntaxError,
     QuadrantsTypeError,
 )
+from quadrants.lang.swizzle_attributes import patterns
 from quadrants.lang.util import array_of, cook_dtype, to_quadrants_type
 
 MANY_ENTRIES = 144
@@ -73,6 +72,20 @@ def _binary(function: Callable[[Any, Any], Any], mirrored: bool = False) -> Call
     return method
 
 
+def _comparison(
+    function: Callable[[Any, Any], Any], truth: Callable[[np.ndarray], Any]
+) -> Callable[["Matrix", Any], Any]:
+    """An operator whose result is true or false as a whole, too, so that `assert a == b` means what it says."""
+    entrywise = _binary(function)
+
+    def method(self: "Matrix", other: Any) -> Any:
+        result = entrywise(self, other)
+        result._truth = truth
+        return result
+
+    return method
+
+
 # Attributes that the class does not list: `dir(qd.Matrix)` is fixed by what programs have seen.
 _HIDDEN: dict[str, Callable[[Any], Any]] = {
     "n": lambda self: self._a.shape[0],
@@ -83,44 +96,7 @@ _HIDDEN: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class _Swizzle:
-    """Attribute of a pattern such as `zyx`: reads a value of those entries, writes them."""
-
-    __slots__ = ("letters", "pattern")
-
-    def __init__(self, letters: str, pattern: str) -> None:
-        self.letters, self.pattern = letters, pattern
-
-    def _indices(self, matrix: "Matrix") -> list[int]:
-        n = matrix._a.shape[0]
-        indices = [self.letters.index(letter) for letter in self.pattern]
-        if max(indices) >= n:
-            raise QuadrantsSyntaxError(
-                f"vec{n} only has attributes={tuple(self.letters[:n])}, got={tuple(self.pattern)}"
-            )
-        return indices
-
-    def __get__(self, matrix: "Matrix | None", owner: type) -> Any:
-        if matrix is None:
-            return self
-        indices = self._indices(matrix)
-        return matrix[indices[0]] if len(indices) == 1 else _make(matrix._a[indices], matrix._dt)
-
-    def __set__(self, matrix: "Matrix", value: Any) -> None:
-        indices = self._indices(matrix)
-        if len(set(indices)) != len(indices):
-            raise QuadrantsSyntaxError(f"cannot assign to `.{self.pattern}`: an entry occurs twice")
-        matrix._assign(indices[0] if len(indices) == 1 else indices, value)
-
-
-def _patterns() -> dict[str, Any]:
-    groups = (
-        (letters, map("".join, product(letters, repeat=k))) for letters in ("xyzw", "rgba", "stpq") for k in range(1, 5)
-    )
-    return {pattern: _Swizzle(letters, pattern) for letters, patterns in groups for pattern in patterns}
-
-
-_Swizzled = type("_Swizzled", (), _patterns())
+_Swizzled = type("_Swizzled", (), patterns())
 
 
 class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
@@ -132,6 +108,8 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
 
     _a: np.ndarray
     _dt: Any  # the element type where one was asked for; None: numbers, as Python has them
+    _is_element = False  # an element of a tensor: numbers read are Python's, numbers written must be of its type
+    _truth: Callable[[np.ndarray], Any] | None = None  # of a result of == or !=
     __array_priority__ = 1000.0  # an ndarray on the left leaves the operator to this class
     __array_ufunc__ = None
 
@@ -178,7 +156,7 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
         return self._a.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.to_list())
+        return iter(self.to_list()) if self._a.ndim == 2 else (self[k] for k in range(len(self)))
 
     def _checked_index(self, index: Any) -> tuple[Any, ...]:
         index = index if isinstance(index, tuple) else (index,)
@@ -188,7 +166,14 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
 
     def __getitem__(self, index: Any) -> Any:
         part = self._a[self._checked_index(index)]
-        return _make(np.array(part)) if isinstance(part, np.ndarray) and part.ndim else _plain(_wide(np.asarray(part)))
+        if isinstance(part, np.ndarray) and part.ndim:
+            return _make(np.array(part))
+        if part.dtype.kind == "f" and part.dtype.itemsize < 8 and not self._is_element:
+            return part  # compares with the number it was made of: qd.math.vec2(0.1, 0).x == 0.1
+        return _plain(_wide(np.asarray(part)))
+
+    def _subset(self, indices: list[int]) -> "Matrix":
+        return _make(self._a[indices], self._dt)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._assign(self._checked_index(index), value)
@@ -206,6 +191,8 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
             if source.shape != target:
                 raise ValueError(f"cannot assign entries of shape {source.shape} to entries of shape {target}")
             array[index] = cast_array(source, dtype)
+        elif isinstance(source, (float, np.floating)) and not self._is_element:
+            array[index] = cast_array(np.asarray(source), dtype)
         else:
             array[index] = number_for(source, dtype)
         self._changed(array)
@@ -225,7 +212,9 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
         return str(self._a)
 
     def __bool__(self) -> bool:
-        raise ValueError("The truth value of a matrix or vector is ambiguous. Consider using `any` or `all`.")
+        if self._truth is None:
+            raise ValueError("The truth value of a matrix or vector is ambiguous. Consider using `any` or `all`.")
+        return bool(self._truth(self._a))
 
     # -- reductions
     def all(self) -> bool:
@@ -343,7 +332,7 @@ class Matrix(_Swizzled):  # type: ignore[misc, valid-type]
     __xor__, __rxor__ = _binary(operator.xor), _binary(operator.xor, True)
     __lshift__, __rlshift__ = _binary(operator.lshift), _binary(operator.lshift, True)
     __rshift__, __rrshift__ = _binary(operator.rshift), _binary(operator.rshift, True)
-    __eq__, __ne__ = _binary(operator.eq), _binary(operator.ne)  # type: ignore[assignment]
+    __eq__, __ne__ = _comparison(operator.eq, np.all), _comparison(operator.ne, np.any)  # type: ignore[assignment]
     __lt__, __le__ = _binary(operator.lt), _binary(operator.le)
     __gt__, __ge__ = _binary(operator.gt), _binary(operator.ge)
     __hash__ = object.__hash__
@@ -472,6 +461,8 @@ def _determinant(a: np.ndarray) -> Any:
 class _Remote(Matrix):
     """An element in memory that is not mapped for the host: read at each use, written at each change."""
 
+    _is_element = True
+
     @property
     def _a(self) -> np.ndarray:  # type: ignore[override]
         return self._elements.part(self._at)
@@ -488,7 +479,9 @@ def element_value(elements: Any, index: tuple[int, ...]) -> Matrix:
     """The vector or matrix at `index` of a tensor (host.Elements): writes to it reach the tensor, and it shows what the
     tensor holds."""
     if elements.array is not None:
-        return _make(elements.part(index), elements.dtype)
+        mapped = _make(elements.part(index), elements.dtype)
+        mapped._is_element = True
+        return mapped
     value = object.__new__(_RemoteVector if len(elements.shape) - len(index) == 1 else _Remote)
     value._elements, value._at, value._dt = elements, index, elements.dtype
     return value

@@ -7,6 +7,8 @@ they work on numbers and on Python-scope vectors and matrices where that makes s
 import math as _math
 import operator as _operator
 
+import numpy as _np
+
 from quadrants.lang import traced
 from quadrants.lang.exception import QuadrantsSyntaxError
 from quadrants.lang.static import one, zero
@@ -27,6 +29,16 @@ def _unary(name, on_number, doc):
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc + " Element-wise on vectors and matrices."
     return function
+
+
+def _ieee(function):
+    """NumPy's function of a number: outside its domain the result is NaN or infinite, as in kernels."""
+
+    def on_number(x):
+        with _np.errstate(all="ignore"):
+            return float(function(_np.float64(x)))
+
+    return on_number
 
 
 def _rows(f, r):
@@ -61,16 +73,16 @@ def _binary(name, on_numbers, doc):
     return function
 
 
-sin = _unary("sin", _math.sin, "Sine of an angle in radians.")
-cos = _unary("cos", _math.cos, "Cosine of an angle in radians.")
-tan = _unary("tan", _math.tan, "Tangent of an angle in radians.")
-asin = _unary("asin", _math.asin, "Arc sine, in radians.")
-acos = _unary("acos", _math.acos, "Arc cosine, in radians.")
-tanh = _unary("tanh", _math.tanh, "Hyperbolic tangent.")
-exp = _unary("exp", _math.exp, "e to the power x.")
-log = _unary("log", _math.log, "Natural logarithm.")
-sqrt = _unary("sqrt", _math.sqrt, "Square root.")
-rsqrt = _unary("rsqrt", lambda x: 1.0 / _math.sqrt(x), "Reciprocal of the square root.")
+sin = _unary("sin", _ieee(_np.sin), "Sine of an angle in radians.")
+cos = _unary("cos", _ieee(_np.cos), "Cosine of an angle in radians.")
+tan = _unary("tan", _ieee(_np.tan), "Tangent of an angle in radians.")
+asin = _unary("asin", _ieee(_np.arcsin), "Arc sine, in radians.")
+acos = _unary("acos", _ieee(_np.arccos), "Arc cosine, in radians.")
+tanh = _unary("tanh", _ieee(_np.tanh), "Hyperbolic tangent.")
+exp = _unary("exp", _ieee(_np.exp), "e to the power x.")
+log = _unary("log", _ieee(_np.log), "Natural logarithm.")
+sqrt = _unary("sqrt", _ieee(_np.sqrt), "Square root.")
+rsqrt = _unary("rsqrt", _ieee(lambda x: 1.0 / _np.sqrt(x)), "Reciprocal of the square root.")
 abs = _unary("abs", abs, "Absolute value.")
 atan2 = _binary("atan2", _math.atan2, "Angle of the point (x2, x1), in radians.")
 raw_div = _binary(

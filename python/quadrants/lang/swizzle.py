@@ -1,9 +1,8 @@
 """Swizzles: `v.x`, `v.zyx`, `v.rgb = …`. Patterns of one to four letters out of xyzw, rgba or stpq."""
 
 from quadrants.lang.exception import QuadrantsSyntaxError
+from quadrants.lang.swizzle_attributes import GROUPS
 from quadrants.lang.values import component, describe, subset
-
-GROUPS = ("xyzw", "rgba", "stpq")
 
 
 def indices(attr: str, n: int) -> list[int] | None:

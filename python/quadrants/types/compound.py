@@ -6,6 +6,8 @@ Two types with equal shape and element type are equal, so a type can be written 
 from collections.abc import Iterator
 from typing import Any
 
+from quadrants.lang.exception import QuadrantsSyntaxError
+
 
 def _flat(parts: tuple[Any, ...]) -> Iterator[Any]:
     for part in parts:
@@ -69,6 +71,8 @@ class MatrixType:
             return traced.in_kernel(self, parts, {})
         if self.n is None or self.m is None:
             raise ValueError(f"{self} has no shape to build a value of")
+        if not parts:
+            raise QuadrantsSyntaxError(f"Custom type instances need to be created with an initial value: {self}(0)")
         entries = list(_flat(parts))
         if len(entries) == 1:
             entries *= self.n * self.m

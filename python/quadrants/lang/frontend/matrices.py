@@ -330,9 +330,8 @@ def frobenius_inner(w, x, y):
 
 
 def _truths(w, x, name):
-    if element_dtype(w, x).is_real:
-        raise QuadrantsTypeError(f"`{name}` takes integers, got '{describe(w, x)}'")
-    return reduce(w, x, "logical_and" if name == "all" else "logical_or", lambda e: w.b.ne(e, 0))
+    zero = 0.0 if element_dtype(w, x).is_real else 0
+    return reduce(w, x, "logical_and" if name == "all" else "logical_or", lambda e: scalar2(w, "ne", e, zero))
 
 
 def fill(w, place, value):
@@ -461,6 +460,8 @@ def to_type(w, value, matrix_type):
 def call_type(w, matrix_type, args):
     """`vec3(1, 2, 3)`, `vec3(0)`, `vec4(v3, 1)`, `mat2(…)`."""
     flat = []
+    if not args:
+        raise QuadrantsSyntaxError(f"Custom type instances need to be created with an initial value: {matrix_type}(0)")
 
     def take(v):
         v = load(w, v)
