@@ -210,3 +210,61 @@ def test_static_loop_variable_stays_known_where_others_assign_the_name(arch):
         return s
 
     assert k(1) == 11
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_fill_of_fields(arch, nested):
+    """`field.fill` inside kernels is a loop over the field; where a loop cannot be parallel, an ordinary one."""
+    vec2 = qd.types.vector(2, qd.f32)
+    Pair = qd.types.struct(a=qd.i32, v=vec2)
+    x, o = qd.field(qd.i32, (2, 3)), qd.field(qd.f32, 4, offset=-2)
+    v, m, s = vec2.field(shape=3), qd.Matrix.field(2, 2, qd.i32, shape=()), Pair.field(shape=2)
+
+    @qd.func
+    def fill(f: qd.template(), value):
+        f.fill(value)
+
+    @qd.kernel
+    def k(n: qd.i32):
+        if qd.static(not nested):
+            x.fill(n)
+            fill(o, 1.5)
+            v.fill([1, n])
+            m.fill(7)
+            s.v.fill(val=qd.Vector([2.0, 3.0]))
+            v.get_scalar_field(0).fill(9)
+            s.a[1] = v.get_scalar_field(1)[2]
+        else:
+            for i in range(1):
+                x.fill(n)
+                o.fill(n / 2)
+
+    k(3)
+    assert (x.to_numpy() == 3).all() and (o.to_numpy() == 1.5).all()
+    if not nested:
+        assert v.to_numpy().tolist() == [[9, 3]] * 3 and (m.to_numpy() == 7).all()
+        assert s.v.to_numpy().tolist() == [[2, 3]] * 2 and s.a.to_numpy().tolist() == [0, 3]
+
+
+def test_components_that_are_not_there(arch):
+    v = qd.Vector.field(2, qd.f32, shape=3)
+
+    @qd.kernel
+    def k():
+        v.get_scalar_field(2).fill(0)
+
+    with pytest.raises(qd.QuadrantsCompilationError, match="have no component"):
+        k()
+
+
+def test_while_static(arch):
+    @qd.kernel
+    def k(n: qd.i32) -> qd.i32:
+        i = 0
+        while qd.static(True):
+            i += 1
+            if i >= n:
+                break
+        return i
+
+    assert k(5) == 5

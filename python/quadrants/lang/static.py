@@ -1,6 +1,6 @@
 """`qd.static`, `qd.ndrange`, `qd.grouped`, `qd.loop_config` and friends: their Python-scope side.
 
-Inside kernels the front end recognises these very objects (frontend/library.py); outside, `static` gives its argument
+Inside kernels the front end recognises these very objects (frontend/statics.py); outside, `static` gives its argument
 back and `ndrange` iterates like nested ranges.
 """
 
@@ -77,9 +77,16 @@ def check_axes(axes, count):
     """The order of loop axes as a list, None for the natural one."""
     if axes is None:
         return None
+    if not isinstance(axes, (tuple, list)) or not all(isinstance(a, int) for a in axes):
+        raise QuadrantsTypeError(f"qd.ndrange(axes={axes!r}): expected a tuple of the axes from outermost to innermost")
     axes = [int(a) for a in axes]
     if sorted(axes) != list(range(count)):
-        raise QuadrantsSyntaxError(f"axes={tuple(axes)} of ndrange must be a permutation of 0..{count - 1}")
+        if len(axes) != count:
+            raise QuadrantsSyntaxError(
+                f"qd.ndrange(axes={tuple(axes)}) has {len(axes)} entries but ndrange was called with {count} dimension argument(s); "
+                "they must match"
+            )
+        raise QuadrantsSyntaxError(f"qd.ndrange(axes={tuple(axes)}) is not a permutation of range({count})")
     return axes
 
 

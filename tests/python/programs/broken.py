@@ -38,7 +38,6 @@ for q in qd.ndrange(): pass
 for q in range(qd.Vector([1, 2])): pass
 for q in range("3"): pass
 for q in range(3, k=2): pass
-while qd.static(True): pass
 while qd.f32(1.0): pass
 if qd.f32(1.0): pass
 if qd.Vector([1, 2]): pass

@@ -183,7 +183,7 @@ def indices(w, values, node):
         elif isinstance(v, Mat) or hasattr(v, "arr"):
             out.extend(element(w, v, k) for k in range(v.n * v.m))
         else:
-            raise QuadrantsTypeError(f"indices must be integers, however '{describe(w, v)}' is used as an index.")
+            raise QuadrantsTypeError(f"indices must be integers, however '{describe(w, v)}' is provided as an index.")
     return out
 
 
@@ -196,7 +196,7 @@ def at(w, acc: Acc, values, node) -> Elem:
         if type(v) is Value:
             if not v.dtype.is_integral:
                 raise QuadrantsTypeError(
-                    f"{acc.what} indices must be integers, however '{v.dtype}' is used as an index."
+                    f"{acc.what} indices must be integers, however '{v.dtype}' is provided as an index."
                 )
         elif v < 0 and acc.what != "Field":
             raise QuadrantsSyntaxError("Negative indices are not supported in Quadrants kernels.")

@@ -346,6 +346,12 @@ def attribute_of(w, x, attr):
             raise QuadrantsSyntaxError(f'attribute "{attr}" of fields is not supported yet')
         if attr in ("append", "length", "deactivate", "activate", "is_active"):
             raise QuadrantsSyntaxError(f'"{attr}" on sparse fields is not supported yet')
+        if x.what == "Field":
+            from quadrants.lang.frontend import field_methods
+
+            method = field_methods.of_field(x, attr)
+            if method is not None:
+                return method
         raise AttributeError(f"a {x.what.lower()} has no attribute '{attr}' inside kernels")
     if kind in RECORDS:
         return structs.attribute(w, x, attr)

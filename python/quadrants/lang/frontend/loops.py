@@ -88,12 +88,19 @@ def bound(w, v, what):
     """A loop bound: an int, or an integer Value."""
     if type(v) is Value:
         if not v.dtype.is_integral:
-            raise QuadrantsTypeError(f"`{what}` takes integers, found '{v.dtype}'. Consider qd.cast(x, int).")
+            _no_bound(v.dtype, what)
         return v
     if type(v) is int or type(v) is bool:
         v = int(v)
         return v if w.ip_min <= v <= w.ip_max else w.b.const(v, w.i64)
-    raise QuadrantsTypeError(f"`{what}` takes integers, found '{describe(w, v)}'. Consider qd.cast(x, int).")
+    return _no_bound(describe(w, v), what)
+
+
+def _no_bound(found, what):
+    takes = "Every argument of ndrange should be an integer scalar or a tuple/list of (int, int)"
+    if what != "ndrange":
+        takes = f"`{what}` takes integers"
+    raise QuadrantsTypeError(f"{takes}, found '{found}'. Consider qd.cast(x, int).")
 
 
 _FAR = 2**62  # iterations that nobody waits for
@@ -233,7 +240,7 @@ def _range(w, node, over, config):
         _check_shadow(w, node.target)
     elif len(names) != len(over.lo):
         raise QuadrantsSyntaxError(
-            f"Ndrange for loop with number of the loop variables not equal to the dimension of the ndrange: "
+            f"Ndrange for loop with number of the loop variables not equal to the dimension of the ndrange is not supported: "
             f"{len(names)} names, {len(over.lo)} axes"
         )
     _run(w, node, over, config, lambda index: _bind(w, node.target, index))
@@ -248,7 +255,7 @@ def _bind(w, target, index):
 
 def _bind_group(w, node, index):
     if type(node.target) is not ast.Name:
-        raise QuadrantsSyntaxError("a loop over qd.grouped takes one target")
+        raise QuadrantsSyntaxError(f"Group for should have 1 loop target, found {len(_names(node.target))}")
     v = Mat(len(index), 1, 1, list(index))
     name = node.target.id
     w.declare(name, variable(w, v) if name in w.source.stores or name in w.forced else v)

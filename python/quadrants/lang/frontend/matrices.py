@@ -43,7 +43,7 @@ def _axis(w, x, index, size):
         return list(range(*index.indices(size)))
     if type(index) is Value:
         if not index.dtype.is_integral:
-            raise QuadrantsTypeError(f"indices must be integers, however '{index.dtype}' is used as an index.")
+            raise QuadrantsTypeError(f"indices must be integers, however '{index.dtype}' is provided as an index.")
         k = w.known(index)
         if k is None:
             return index
@@ -54,7 +54,7 @@ def _axis(w, x, index, size):
                 raise QuadrantsSyntaxError("Negative indices are not supported in Quadrants kernels.")
             raise QuadrantsIndexError(f"index {index} is out of range for '{describe(w, x)}'")
         return index
-    raise QuadrantsTypeError(f"indices must be integers, however '{describe(w, index)}' is used as an index.")
+    raise QuadrantsTypeError(f"indices must be integers, however '{describe(w, index)}' is provided as an index.")
 
 
 def subscript(w, x, node):

@@ -62,7 +62,7 @@ def subscript(w, view, node):
 def _integer(w, v):
     if type(v) is int or (type(v) is Value and v.dtype.is_integral):
         return v
-    raise QuadrantsTypeError(f"indices must be integers, however '{describe(w, v)}' is used as an index.")
+    raise QuadrantsTypeError(f"indices must be integers, however '{describe(w, v)}' is provided as an index.")
 
 
 def _inside(w, view, index, node):

@@ -190,7 +190,7 @@ class Walker:
         if isinstance(x, Struct):
             return structs().constant(self, x)
         if kind is ndrange:
-            from quadrants.lang.frontend.library import range_of
+            from quadrants.lang.frontend.statics import range_of
 
             return range_of(x)
         if isinstance(x, enum.Enum):
