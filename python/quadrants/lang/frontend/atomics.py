@@ -31,7 +31,9 @@ _PLAIN_OF = {"add": "add", "sub": "sub", "mul": "mul", "min": "min", "max": "max
 
 def _target(w, node, name, count):
     if len(node.args) + len(node.keywords) != count:
-        raise QuadrantsSyntaxError(f"{name} takes {count} arguments, found {len(node.args) + len(node.keywords)}")
+        raise QuadrantsTypeError(
+            f"TypeError when calling `{name}`: it takes {count} arguments, found {len(node.args) + len(node.keywords)}."
+        )
     args = [*node.args, *(k.value for k in node.keywords)]
     place = ref(w, args[0])
     if type(place) is Acc:
@@ -88,7 +90,7 @@ def atomic_cas_(w, node):
         store(w, place, map_all(w, w.b.select, (binary(w, "eq", old, expected), desired, old), "select"))
         return old
     if type(place) is not Elem or place.ndim:
-        raise QuadrantsSyntaxError("atomic_cas needs a scalar element of a field or array as its target")
+        raise QuadrantsTypeError("atomic_cas needs a scalar element of a field or array as its target")
     if place.acc.dtype.is_real:
         raise QuadrantsTypeError(f"atomic_cas takes integers, the element is of type {place.acc.dtype}")
     acc = place.acc

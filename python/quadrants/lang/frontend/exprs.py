@@ -11,7 +11,18 @@ from quadrants._native import Value, Var
 from quadrants.lang import swizzle
 from quadrants.lang.elementwise import binary, unary
 from quadrants.lang.exception import QuadrantsIndexError, QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.frontend import access, bundles, conditions, hooks, matrices, reports, structs, views, watched
+from quadrants.lang.frontend import (
+    access,
+    access_attributes,
+    bundles,
+    conditions,
+    hooks,
+    matrices,
+    reports,
+    structs,
+    views,
+    watched,
+)
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import EXPR, REF, ev, ref
 from quadrants.lang.scalars import PYTHON, SYMBOLS, number2, scalar2
@@ -328,31 +339,7 @@ def attribute_of(w, x, attr):
     """Attribute of a value or captured object."""
     kind = type(x)
     if kind is Acc:
-        if attr == "shape":
-            return tuple(x.shape)
-        if attr == "dtype":
-            return x.dtype
-        if attr in ("n", "m"):
-            return getattr(x, attr)
-        if attr == "ndim":
-            return x.endim if x.what == "Field" else x.ndim
-        if attr == "grad":
-            return _grad(w, x)
-        if attr in ("snode", "parent"):
-            from quadrants.lang.frontend import nodes
-
-            return nodes.of_field(w, x, attr)
-        if attr == "dual":
-            raise QuadrantsSyntaxError(f'attribute "{attr}" of fields is not supported yet')
-        if attr in ("append", "length", "deactivate", "activate", "is_active"):
-            raise QuadrantsSyntaxError(f'"{attr}" on sparse fields is not supported yet')
-        if x.what == "Field":
-            from quadrants.lang.frontend import field_methods
-
-            method = field_methods.of_field(x, attr)
-            if method is not None:
-                return method
-        raise AttributeError(f"a {x.what.lower()} has no attribute '{attr}' inside kernels")
+        return access_attributes.attribute(w, x, attr)
     if kind in RECORDS:
         return structs.attribute(w, x, attr)
     if kind in MATRICES or kind is Elem or kind is Places:
@@ -376,20 +363,6 @@ def attribute_of(w, x, attr):
             raise AttributeError(f"module '{x.__name__}' has no attribute '{attr}'") from None
         raise
     return w.wrap(found, f'attribute "{attr}"')
-
-
-def _grad(w, acc):
-    if acc.grad is None and acc.argument is not None:
-        acc.grad = access.of_gradient(w, acc)
-    if acc.grad is None:
-        grad = getattr(acc.obj, "grad", None) if acc.obj is not None else None
-        if grad is None:
-            raise QuadrantsSyntaxError(
-                f"'{acc.name or acc.what}' has no gradient here: create it with needs_grad=True"
-                + ("" if acc.obj is not None else " and pass an ndarray that has one")
-            )
-        acc.grad = w.wrap(grad)
-    return acc.grad
 
 
 # -------------------------------------------------------------------------------------------------------- subscripts

@@ -27,6 +27,7 @@ from quadrants.lang.values import (
     describe,
     dtype_of,
     filled,
+    from_nested,
 )
 
 
@@ -94,6 +95,7 @@ def extreme_handler(name):
 
 
 def cast_(w, obj, dtype):
+    obj = from_nested(w, obj) if type(obj) in (list, tuple) else obj
     if type(obj) not in SCALARS and type(obj) not in MATRICES:
         raise QuadrantsTypeError(f"qd.cast takes a scalar, vector or matrix, got {describe(w, obj)}")
     return cast(w, obj, cook_dtype(dtype))
