@@ -2,7 +2,22 @@
 
 from quadrants.lang.exception import QuadrantsTypeError
 from quadrants.lang.scalars import scalar1, scalar2
-from quadrants.lang.values import MATRICES, SCALARS, Big, Mat, describe, dtype_of, each, from_nested, same_shape
+from quadrants.lang.values import (
+    MATRICES,
+    NUMBERS,
+    SCALARS,
+    SMALL,
+    Big,
+    Mat,
+    describe,
+    dtype_of,
+    each,
+    element,
+    from_nested,
+    known_matrix,
+    make,
+    same_shape,
+)
 
 
 def cast(w, x, dtype):
@@ -32,7 +47,16 @@ def map1(w, f, x):
     """f on each element."""
     if type(x) is Big:
         return _big_map(w, f, (x,), x)
-    return Mat(x.n, x.m, x.ndim, [f(e) for e in x.data])
+    return _of_scalars(w, x, [f(e) for e in x.data])
+
+
+def _of_scalars(w, like, data):
+    """Results for each element, as a value of the shape of `like`; known ones may be many."""
+    if len(data) <= SMALL:
+        return Mat(like.n, like.m, like.ndim, data)
+    if all(type(e) in NUMBERS for e in data):
+        return known_matrix(like.n, like.m, like.ndim, data)
+    return make(w, like.n, like.m, like.ndim, data)
 
 
 def _as_vector(w, x):
@@ -57,10 +81,14 @@ def map_all(w, f, xs, what):
             )
     if like is None:
         return f(*xs)
-    if type(like) is Big:
+    if all(type(x) is Big for x in xs if type(x) in MATRICES):
         return _big_map(w, f, xs, like)
-    columns = [x.data if type(x) is Mat else [x] * len(like.data) for x in xs]
-    return Mat(like.n, like.m, like.ndim, [f(*es) for es in zip(*columns)])
+    count = like.n * like.m  # an array with constants goes element by element, so that each constant meets its number
+    columns = [
+        x.data if type(x) is Mat else [x] * count if type(x) in SCALARS else [element(w, x, k) for k in range(count)]
+        for x in xs
+    ]
+    return _of_scalars(w, like, [f(*es) for es in zip(*columns)])
 
 
 SYMBOL = {

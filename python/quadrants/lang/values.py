@@ -1,9 +1,9 @@
 """Values inside a kernel while it is being compiled.
 
-A scalar is a native Value, or a Python number when it is known now. Vectors and matrices of up to 16 scalars are
-`Mat`, a flat list of scalars; larger ones are `Big`, a local array with loops over its elements, so that code grows
-with what the user wrote and not with N. `MatVar` and `Big` are also places to assign to; `Elem` is an element of a
-field or array.
+A scalar is a native Value, or a Python number when it is known now. Vectors and matrices of up to 16 scalars, and
+constants of any size, are `Mat`, a flat list of scalars; larger ones are `Big`, a local array with loops over its
+elements, so that code grows with what the user wrote and not with N. `MatVar` and `Big` are also places to assign to;
+`Elem` is an element of a field or array.
 
 Functions here take the walker `w` first: it holds the builder and the options.
 """
@@ -33,8 +33,8 @@ class MatVar(Mat):
 
 
 class Big:
-    """More than 16 scalars: a local array. `owned` says that nobody else refers to it, so a variable may take it
-    over.
+    """More than 16 scalars: a local array. `owned` says that no name and no container refers to it, so that one may take
+    it over.
     """
 
     __slots__ = ("arr", "dtype", "m", "n", "ndim", "owned")
@@ -169,6 +169,26 @@ def make(w, n, m, ndim, data, dtype=None):
     return Big(n, m, ndim, arr, dt)
 
 
+def as_big(w, x):
+    """A vector or matrix as a local array."""
+    if type(x) is Big:
+        return x
+    dt = element_dtype(w, x)
+    out = Big(x.n, x.m, x.ndim, w.b.array(dt, len(x.data)), dt)
+    for k, e in enumerate(x.data):
+        w.b.array_set(out.arr, k, e)
+    return out
+
+
+def known_matrix(n, m, ndim, data):
+    """A vector or matrix of Python numbers, brought to one kind; of any size."""
+    kinds = {type(e) for e in data}
+    if len(kinds) > 1:
+        kind = float if float in kinds else int
+        data = [kind(e) for e in data]
+    return Mat(n, m, ndim, data)
+
+
 def filled(w, n, m, ndim, value):
     """All elements the same scalar."""
     if n * m <= SMALL:
@@ -259,6 +279,8 @@ def _elem_loop(w, x, body):
 
 def _load_slot(w, x):
     b, base = w.b, x.base
+    if type(base) is Mat and len(base.data) > SMALL:
+        base = as_big(w, base)
     if type(base) is Big:
         return guarded(w, x.ok, base.dtype, lambda: b.array_get(base.arr, x.index))
     data = load(w, base).data
@@ -376,6 +398,9 @@ def _store_matrix(w, place, value):
     elif kind is Places:
         for k, p in enumerate(place.data):
             store(w, p, element(w, value, k))
+    elif kind is Big and type(value) is Mat:
+        for k, e in enumerate(value.data):
+            b.array_set(place.arr, k, e)
     elif kind is Big:
         if value.arr is not place.arr:
             each(w, place.n * place.m, lambda i: b.array_set(place.arr, i, b.array_get(value.arr, i)))
@@ -398,12 +423,16 @@ def variable(w, value):
     b, kind = w.b, type(value)
     if kind in SCALARS:
         return b.var(dtype_of(w, value), value)
+    if kind is Mat and len(value.data) > SMALL:
+        value = as_big(w, value)
+        kind = Big
     if kind is Mat:
         dt = element_dtype(w, value)
         return MatVar(value.n, value.m, value.ndim, [b.var(dt, e) for e in value.data])
     if kind is Big:
         if value.owned:
-            return Big(value.n, value.m, value.ndim, value.arr, value.dtype, False)
+            value.owned = False
+            return value
         copy = Big(value.n, value.m, value.ndim, b.array(value.dtype, value.n * value.m), value.dtype, False)
         _store_matrix(w, copy, value)
         return copy

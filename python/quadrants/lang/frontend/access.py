@@ -14,6 +14,7 @@ from quadrants.lang.values import (
     Mat,
     _add,
     _elem_loop,
+    as_big,
     describe,
     element,
     from_nested,
@@ -239,6 +240,7 @@ def atomic(w, name, place, value):
         if (value.n, value.m, value.ndim) != (place.n, place.m, place.ndim):
             raise QuadrantsTypeError(f"cannot combine '{describe(w, value)}' into '{describe(w, place)}'")
     if len(place.comps) > SMALL:
+        value = value if type(value) in SCALARS else as_big(w, value)
         _elem_loop(
             w,
             place,

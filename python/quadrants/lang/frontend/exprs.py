@@ -25,6 +25,7 @@ from quadrants.lang.frontend import (
 )
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import EXPR, REF, ev, ref
+from quadrants.lang.holding import held
 from quadrants.lang.scalars import PYTHON, SYMBOLS, number2, scalar2
 from quadrants.lang.util import hook
 from quadrants.lang.values import (
@@ -230,11 +231,11 @@ def sequence(w, elts):
 
 
 def tuple_(w, node):
-    return tuple(sequence(w, node.elts))
+    return tuple(held(w, v) for v in sequence(w, node.elts))
 
 
 def list_(w, node):
-    return sequence(w, node.elts)
+    return [held(w, v) for v in sequence(w, node.elts)]
 
 
 def dict_(w, node):
@@ -243,7 +244,7 @@ def dict_(w, node):
         if k is None:
             out.update(ev(w, v))
         else:
-            out[ev(w, k)] = ev(w, v)
+            out[ev(w, k)] = held(w, ev(w, v))
     return out
 
 
@@ -283,13 +284,13 @@ def _static_truth(w, v):
 
 def list_comp(w, node):
     out = []
-    _comprehend(w, node.generators, lambda: out.append(ev(w, node.elt)))
+    _comprehend(w, node.generators, lambda: out.append(held(w, ev(w, node.elt))))
     return out
 
 
 def dict_comp(w, node):
     out = {}
-    _comprehend(w, node.generators, lambda: out.__setitem__(ev(w, node.key), ev(w, node.value)))
+    _comprehend(w, node.generators, lambda: out.__setitem__(ev(w, node.key), held(w, ev(w, node.value))))
     return out
 
 

@@ -19,6 +19,7 @@ from quadrants.lang.values import (
     Big,
     Elem,
     Mat,
+    as_big,
     component,
     describe,
     dtype_of,
@@ -155,17 +156,6 @@ def matmul(w, x, y):
     return Mat(n, m, y.ndim, data)
 
 
-def as_big(w, x):
-    """A vector or matrix as a local array."""
-    if type(x) is Big:
-        return x
-    dt = element_dtype(w, x)
-    out = Big(x.n, x.m, x.ndim, w.b.array(dt, x.n * x.m), dt)
-    for k, e in enumerate(x.data):
-        w.b.array_set(out.arr, k, e)
-    return out
-
-
 def _matmul_big(w, x, y, n, k, m, ndim):
     b = w.b
     x, y = as_big(w, x), as_big(w, y)
@@ -185,6 +175,8 @@ def _matmul_big(w, x, y, n, k, m, ndim):
         b.array_set(out.arr, b.add(b.mul(i, m), j), b.get(total))
 
     each(w, n, lambda i: each(w, m, lambda j: cell(i, j)))
+    if n * m <= SMALL:  # values of this size are Mats
+        return Mat(n, m, ndim, [b.array_get(out.arr, k) for k in range(n * m)])
     return out
 
 

@@ -14,6 +14,7 @@ from quadrants.lang.frontend import access, bundles, errors, hooks, matrices, pr
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.table import STMT, NeedVariable, ev, ref, run
+from quadrants.lang.holding import held
 from quadrants.lang.static import static as static_function
 from quadrants.lang.values import (
     MATRICES,
@@ -169,7 +170,7 @@ def _new_binding(w, name, v):
             return w.b.var(dtype_of(w, v), v)
         return v if kind is Value else w.b.const(v)
     if kind is Mat or kind is Rec:
-        return v if once else variable(w, v)
+        return held(w, v) if once else variable(w, v)
     if kind is Big:
         return variable(w, v)
     if kind in (list, tuple) and w.source.stores.get(name, 1) > 1:

@@ -15,9 +15,10 @@ from quadrants._native import Builder, Value
 from quadrants.lang.exception import QuadrantsNameError, QuadrantsTypeError
 from quadrants.lang.frontend import access, errors, overflow, purity
 from quadrants.lang.guards import Recorder
+from quadrants.lang.holding import settle
 from quadrants.lang.kernel_coverage import Probes
 from quadrants.lang.static import ndrange
-from quadrants.lang.values import Mat, make
+from quadrants.lang.values import Mat, known_matrix
 
 _BINARY = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
@@ -128,6 +129,7 @@ class Walker:
         return self.all_forced.get(source, ())
 
     def declare(self, name, value):
+        settle(value)
         self.undo.append((name, self.vars.get(name, _MISSING)))
         self.vars[name] = value
 
@@ -210,7 +212,7 @@ class Walker:
         """A Python-scope Matrix as constants."""
         shape = x.get_shape()
         flat = [e for row in x.to_list() for e in (row if isinstance(row, (list, tuple)) else [row])]
-        return make(self, shape[0], shape[1] if len(shape) > 1 else 1, len(shape), flat)
+        return known_matrix(shape[0], shape[1] if len(shape) > 1 else 1, len(shape), flat)
 
     # ---------------------------------------------------------------------------------------- parameters and sites
     def bound_buffer(self, buffer, dtype, alias, name):
