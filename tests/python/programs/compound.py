@@ -1,7 +1,8 @@
 """Structs, matrices, and functions of several results: their declarations and the statements of their own."""
 
-from programs.names import Function, Name
-from programs.specs import Record, Ref, Shaped, written
+from programs.memory import N
+from programs.names import Function, Memory, Name
+from programs.specs import Elements, Record, Ref, Shaped, written
 
 
 # ------------------------------------------------------------------------------------------------- at the head of a program
@@ -46,7 +47,7 @@ def _method(g, record, name):
 def begin(g):
     """Nothing is visible but what a function is given."""
     g.names, g.reads, g.writes, g.own, g.shared, g.reductions = [], [], [], [], [], []
-    g.structs, g.whole, g.constants, g.returns = [], [], [], None
+    g.structs, g.whole, g.constants, g.returns, g.in_kernel = [], [], [], None, False
     g.budget, g.top, g.loop, g.approximate = 5, True, None, None
 
 
@@ -63,7 +64,12 @@ def declare_function(g):
     g.emit(f"def {name}({', '.join(given)}){returns}:")
     begin(g)
     for k, p in enumerate(params):
-        g.add(f"a{k}", p.spec if type(p) is Ref else p, type(p) is Ref or g.chance(0.4))
+        if type(p) is Elements:
+            g.reads.append(Memory(f"a{k}", p.t, (N,), p.element))
+        elif getattr(p, "bundle", False):
+            show_bundle(g, f"a{k}", p)
+        else:
+            g.add(f"a{k}", p.spec if type(p) is Ref else p, type(p) is Ref or g.chance(0.4))
     g.pad += 1
     g.returns = results if real else None
     g.statements(4)
@@ -78,15 +84,30 @@ def declare_function(g):
     g.functions.append(Function(name, params, results))
 
 
+def show_bundle(g, name, bundle):
+    """What a dataclass argument brings: its arrays, which are returned, and its other members, which are read-only."""
+    arrays = []
+    for n, s in bundle.members.items():
+        if type(s) is Elements:
+            arrays.append(Memory(f"{name}.{n}", s.t, (N,), s.element))
+        else:
+            g.add(f"{name}.{n}", s, False)
+    g.reads = g.reads + arrays
+    return arrays
+
+
 def _parameter(g, real):
+    if g.chance(0.2):
+        m = g.r.choice([m for m in g.arrays if len(m.shape) == 1 and not m.clamp])
+        return Elements(m.t, 1, m.element)
+    if g.bundle and g.chance(0.3):
+        return g.bundle
     spec = g.spec()
     return Ref(spec) if g.chance(0.25) and not (real and type(spec) is Shaped) else spec
 
 
 def _note(spec, real):
-    if type(spec) is not Ref:
-        return written(spec)
-    return written(spec) if real else "qd.template()"
+    return "qd.template()" if type(spec) is Elements or (type(spec) is Ref and not real) else written(spec)
 
 
 def arrow(results):
@@ -188,6 +209,7 @@ def _same(a, b):
 def _call_several(g):
     """What a function returns, unpacked; by reference it is given variables of their own."""
     options = [f for f in g.functions if len(f.results) > 1 or any(type(p) is Ref for p in f.params)]
+    options = [f for f in options if g.may_call(f)]
     if not options:
         return _new_struct(g)
     f, given = g.r.choice(options), []

@@ -10,7 +10,7 @@ STATEMENTS = [
     "Continue", "Expr", "For range", "For unsigned range", "For ndrange", "For grouped", "For over memory", "For static range", "If", "If elif",
     "If static", "Pass", "Return", "While", "NamedExpr", "And", "Or", "Compare chain", "IfExp", "Read of an element", "shape",
     "swizzle", "MatMult", "qd.kernel", "qd.func", "qd.real_func", "int", "float", "bool", "qd.volatile_load", "qd.atomic_cas",
-    "For static ndrange", "For static list", "For static enumerate", "For over structs", "Assign to a member", "Assign to a swizzle",
+    "For ndrange of other axes", "ListComp", "argument that is a constant", "memory given to a function", "For static ndrange", "For static list", "For static enumerate", "For over structs", "Assign to a member", "Assign to a swizzle",
     "AugAssign to a member", "AugAssign to a component", "AugAssign to an element", "member", "member by its name",
     "member of a field", "member of a bundle", "method of a struct", "value of a struct", "Read of a struct", "by reference",
     "Return of several", "array of numbers", "array of vectors", "array of matrices", "clamped array", "argument of a bundle",

@@ -65,6 +65,15 @@ class Expressions:
 
     ev_List = ev_Tuple
 
+    def ev_ListComp(self, node, scope):
+        self.seen.add("ListComp")
+        (loop,), inner, out = node.generators, dict(scope), []
+        for item in self.items(loop.iter, scope)[1]:
+            inner.pop(loop.target.id, None)
+            self.store(loop.target, item, inner)
+            out.append(self.ev(node.elt, inner))
+        return out
+
     def ev_Name(self, node, scope):
         found = scope.get(node.id)
         found = self.memory.get(node.id) if found is None else found

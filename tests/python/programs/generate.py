@@ -10,7 +10,7 @@ import random
 from programs import rows
 from programs.names import Name
 from programs.scalars import F16, F32, I32, U1, Type, arithmetic, bounds, promote
-from programs.specs import Record, Ref, Shaped
+from programs.specs import Elements, Record, Ref, Shaped
 
 COMMUTE = [["+=", "-="], ["&="], ["|="], ["^="], ["qd.atomic_min"], ["qd.atomic_max"], ["qd.atomic_mul"],
            ["qd.atomic_add", "qd.atomic_sub", "+="], ["qd.atomic_and"], ["qd.atomic_or"], ["qd.atomic_xor", "^="]]  # fmt: skip
@@ -31,6 +31,7 @@ class Generator:
         self.functions = []
         self.records = {}  # types of structs by name
         self.structs, self.whole = [], []  # fields of structs whose elements may be read, and written, as a whole
+        self.arrays, self.bundle, self.in_kernel = [], None, False  # array parameters of the kernel, its dataclass
         self.constants = []  # names that are known while compiling
         self.returns = None  # specs of what a real function returns
         self.count = self.indexing = 0
@@ -223,6 +224,12 @@ class Generator:
                 types.append(t)
             out = rows.result_type(row.rule, types)
             return row.text.format(*[self.small(e, have, out) for e, have in zip(given, types)]), out
+        if self.chance(0.1):
+            c = self.fresh("c")
+            self.constants.append(c)
+            e, t = self.expr("n", depth - 1)
+            self.constants.pop()
+            return f"qd.Vector([{e} for {c} in qd.static(range({n}))])", t
         parts, t = self.joined(n, depth - 1)
         return f"qd.Vector([{', '.join(parts)}])", t
 
@@ -243,8 +250,9 @@ class Generator:
         """An expression of a struct's type."""
         options = [n.text for n in self.names if n.spec is record]
         options += [f"{m}[{self.index(memory)}]" for m, r, memory in self.structs if r is record]
-        options += [f"{f.name}({', '.join(self.value(p, 0) for p in f.params)})" for f in self.functions
-                    if f.results[0] is record and len(f.results) == 1 and depth > 0 and not any(type(p) is Ref for p in f.params)]  # fmt: skip
+        makers = [f for f in self.functions if f.results[0] is record and len(f.results) == 1 and depth > 0]
+        makers = [f for f in makers if not any(type(p) is Ref for p in f.params) and self.may_call(f)]
+        options += [f"{f.name}({self.arguments(f, 0)})" for f in makers]
         if options and self.chance(0.6):
             return self.r.choice(options)
         given = list(record.members.items())[: self.r.randint(0, len(record.members))]
@@ -252,10 +260,30 @@ class Generator:
         parts = [(f"{m}=" if named else "") + self.value(s, depth - 1) for m, s in given]
         return f"{record.name}({', '.join(parts)})"
 
+    def memory_of(self, spec):
+        """Memory that may be read here and is of that kind."""
+        return [m for m in self.reads if (m.t, len(m.shape), m.element, m.clamp) == tuple(spec)]
+
+    def may_call(self, f):
+        """Whether there is something for each parameter of memory."""
+        return all(
+            self.memory_of(p) if type(p) is Elements else self.in_kernel if getattr(p, "bundle", False) else True
+            for p in f.params
+        )
+
+    def arguments(self, f, depth):
+        """Values for all parameters; now and then the last by its name."""
+        given = [self.value(p, depth) for p in f.params]
+        if self.chance(0.2):
+            given[-1] = f"a{len(given) - 1}={given[-1]}"
+        return ", ".join(given)
+
     def value(self, spec, depth):
         """An expression that a parameter or member of that spec takes."""
         if type(spec) is Record:
-            return self.struct(spec, depth)
+            return "d" if spec.bundle else self.struct(spec, depth)
+        if type(spec) is Elements:
+            return self.r.choice(self.memory_of(spec)).name
         if type(spec) is not Shaped:
             return self.expr("n", depth)[0]
         return self.vector(spec.shape[0], depth)[0] if len(spec.shape) == 1 else self.matrix(depth)[0]
@@ -360,11 +388,11 @@ def _call(g, need, depth):
     options = [
         f for f in g.functions if type(f.results[0]) is Type and len(f.results) == 1 and rows.takes(need, f.results[0])
     ]
-    options = [f for f in options if not any(type(p) is Ref for p in f.params)]
+    options = [f for f in options if not any(type(p) is Ref for p in f.params) and g.may_call(f)]
     if not options:
         return None
     f = g.r.choice(options)
-    return f"{f.name}({', '.join(g.value(p, depth - 1) for p in f.params)})", f.results[0]
+    return f"{f.name}({g.arguments(f, depth - 1)})", f.results[0]
 
 
 def _method(g, need, depth):

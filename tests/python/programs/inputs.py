@@ -8,8 +8,8 @@ import numpy as np
 from programs import memory
 from programs.memory import SHAPE2, N
 from programs.model import Model
-from programs.scalars import U1, Scalar, Type, bounds
-from programs.specs import Elements, Parsed, Record, Shaped
+from programs.scalars import I32, U1, Scalar, Type, bounds
+from programs.specs import TEMPLATE, Elements, Parsed, Record, Shaped
 from programs.values import Array, Struct, StructArray, Vec, flat
 
 SIZES = {1: (N,), 2: SHAPE2}
@@ -41,6 +41,8 @@ def array_of(r, t, shape, fast=False):
 
 def value(r, spec, fast):
     """A value of a spec on the host: a number, a NumPy array, or a dict of members."""
+    if spec == TEMPLATE:
+        return r.randint(0, 4)
     if type(spec) is Type:
         v = number(r, spec, fast)
         with np.errstate(all="ignore"):
@@ -53,6 +55,8 @@ def value(r, spec, fast):
 
 
 def in_model(spec, v):
+    if spec == TEMPLATE:
+        return Scalar(I32, v)
     if type(spec) is Type:
         return Scalar(spec, spec.np(v) if spec.real else v)
     if type(spec) is Elements:
@@ -64,7 +68,7 @@ def in_model(spec, v):
 
 def in_runtime(qd, spec, v, space, wrap):
     """The argument itself. wrap: arrays of numbers as arrays of the runtime too, not of NumPy."""
-    if type(spec) is Type:
+    if type(spec) is Type or spec == TEMPLATE:
         return v
     if type(spec) is Shaped:
         return (qd.Vector if v.ndim == 1 else qd.Matrix)(v.tolist())
@@ -123,6 +127,7 @@ class Inputs:
         out |= {f"array of {('numbers', 'vectors', 'matrices')[len(s.element)]}" for s in arrays}
         out |= {"clamped array" for s in arrays if s.clamp}
         out |= {"argument of " + ("a bundle" if s.bundle else "a struct") for s in self.specs if type(s) is Record}
+        out |= {"argument that is a constant" for s in self.specs if s == TEMPLATE}
         out |= {"argument of a vector" for s in self.specs if type(s) is Shaped}
         return out | ({"for fast_math"} if self.parsed.fast else set())
 

@@ -79,6 +79,8 @@ class Model(Expressions):
         value, note = place.get(), parameter.annotation
         spec = spec_of(note, self.records) if note is not None else TEMPLATE if parameter.arg == "self" else None
         if type(value) in (Array, StructArray) or (type(spec) is Record and spec.bundle):
+            if self.depth > 1:
+                self.seen.add("memory given to a function")
             return value
         if spec == TEMPLATE or type(spec) is Ref:
             self.seen.add("by reference")
@@ -215,10 +217,13 @@ class Model(Expressions):
         if f == "range":
             return self.range(it.args, scope)
         if f == "qd.ndrange":
-            boxed = self.box([self.pair(a, scope) for a in it.args])
+            bounds = [self.pair(a, scope) for a in it.args]
             if not it.keywords:
-                return "ndrange", boxed
-            return "ndrange axes", boxed  # another order, of the same
+                return "ndrange", self.box(bounds)
+            axes = [a.value for a in it.keywords[0].value.elts]  # from the outermost
+            return "ndrange of other axes", [
+                [e[axes.index(k)] for k in range(len(e))] for e in self.box([bounds[a] for a in axes])
+            ]
         if f == "qd.grouped":
             return "grouped", [Vec((len(e),), e) for e in map(listed, self.items(it.args[0], scope)[1])]
         if f == "enumerate":

@@ -132,7 +132,8 @@ def _if(g):
 
 def _static_if(g):
     mark = len(g.names)
-    g.emit(f"if qd.static({g.r.choice(['True', 'False', '3 > 2', '1 == 2'])}):")
+    known = [f"{c} {op} 1" for c in g.constants for op in (">", "==")]
+    g.emit(f"if qd.static({g.r.choice(['True', 'False', '3 > 2', '1 == 2', *known])}):")
     g.pad += 1
     g.statements(1)
     g.pad -= 1
@@ -175,7 +176,10 @@ def _for(g):
         head = f"for {i} in range({g.r.randint(-2, 1)}, {g.expr('i', 1)[0]} % 5):"
     elif form == 2:
         j = g.fresh("j")
-        head = f"for {i}, {j} in qd.ndrange({g.r.randint(1, 3)}, ({g.r.randint(-1, 1)}, {g.r.randint(0, 3)})):"
+        a, b = g.r.randint(1, 3), f"({g.r.randint(-1, 1)}, {g.r.randint(0, 3)})"
+        if g.chance(0.3):
+            a = f"(qd.i32({g.expr('i', 1)[0]}) % 3, 3)"
+        head = f"for {i}, {j} in qd.ndrange({a}, {b}{g.r.choice(['', '', ', axes=(1, 0)'])}):"
         g.add(j, I32, False)
     elif far:
         x = g.r.choice(far)

@@ -200,7 +200,7 @@ def _choose(c, x, y):
 
 
 def _vector(m, node, scope):
-    data = [m.ev(e, scope) for e in node.args[0].elts]
+    data = m.ev(node.args[0], scope)
     t = data[0].t
     for e in data[1:]:
         t = promote(t, e.t)

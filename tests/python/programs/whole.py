@@ -5,7 +5,7 @@ from programs.generate import COMMUTE, Generator
 from programs.memory import GROUPS, SHAPE2, N
 from programs.names import Memory, index_type
 from programs.scalars import F16, F32, F64, I32, U1
-from programs.specs import FAST, Elements, Record, Shaped, written
+from programs.specs import FAST, TEMPLATE, Elements, Record, Shaped, written
 from programs.statements import STATEMENTS
 
 OVER = ["F_i32", "F_i32", "L_i32", "V_i32", "W_i16", "M_i32", "S_P", "S_Q"]  # of N elements
@@ -23,6 +23,8 @@ def program(seed: int, size: int = 12) -> str:
         compound.declare_record(g, name, memory.specs(name))
     for _ in range(g.r.choice([0, 0, 0, 1, 2])):
         compound.declare_record(g)
+    g.arrays = _arrays(g)
+    g.bundle = _bundle(g) if g.chance(0.15) else None
     for _ in range(g.r.choice([0, 0, 0, 1, 1, 2])):
         compound.declare_function(g)
     _kernel(g, fields, size)
@@ -52,16 +54,14 @@ def _bundle(g):
     g.emit("class D:")
     for m, s in members.items():
         g.emit(f"    {m}: {written(s)}")
-    return members
+    return Record("D", members, bundle=True)
 
 
 def _kernel(g, fields, size):
-    arrays = _arrays(g)
+    arrays = list(g.arrays)
     params = {m.name: Elements(m.t, len(m.shape), m.element, m.clamp) for m in arrays}
-    members = _bundle(g) if g.chance(0.15) else {}
-    if members:
-        params["d"] = Record("D", members, bundle=True)
-        arrays += [Memory(f"d.{n}", s.t, (N,), s.element) for n, s in members.items() if type(s) is Elements]
+    if g.bundle:
+        params["d"] = g.bundle
     arrays += [Memory(f.name, f.type, f.shape, f.element) for f in fields]
     z = (
         Memory("z", g.r.choice([F32, F64] if g.fast else [F16, F32, F32, F64]), (N,))
@@ -71,19 +71,21 @@ def _kernel(g, fields, size):
     if z:
         params |= {"z": Elements(z.t, 1), "p": Elements(z.t, 1)}
     values = {f"s{k}": g.spec() for k in range(g.r.randint(0, 3))}
+    known = ["c0"] if g.chance(0.15) else []
+    params |= {c: TEMPLATE for c in known}
     returned = [g.spec() for _ in range(g.r.choice([0, 1, 1, 2]))]
     arrow = f" -> {compound.arrow(returned)}" if returned else ""
     g.emit("@qd.kernel")
     g.emit(f"def k({', '.join(f'{n}: {written(s)}' for n, s in (params | values).items())}){arrow}:")
     g.pad = 1
     compound.begin(g)
+    g.in_kernel, g.constants = True, known
     for n, s in values.items():
         g.add(n, s, False)
         for part in g.names:  # members and entries are copies
             part.mutable = part.mutable or part.text.startswith(n + ".")
-    for n, s in members.items():
-        if type(s) is not Elements:
-            g.add(f"d.{n}", s, False)
+    if g.bundle:
+        arrays += compound.show_bundle(g, "d", g.bundle)
     for n, s in values.items():
         if type(s) is Shaped and g.chance(0.4):
             g.emit(f"{n}[{g.r.randrange(s.shape[0])}] = {g.expr('n', 1)[0]}")
@@ -132,8 +134,10 @@ def _parallel(g, arrays, z):
     saved = [(n, n.mutable) for n in before]
     for n in g.names:
         n.mutable = False
-    _deal(g, arrays)
-    at = _head(g)
+    plane = g.chance(0.15)
+    _deal(g, arrays, 2 if plane else 1)
+    at = _plane(g) if plane else _head(g)
+    z = None if plane else z
     g.at = lambda m: at
     g.approximate = (z, at) if z else None
     g.top, g.loop = False, "parallel"
@@ -149,7 +153,7 @@ def _parallel(g, arrays, z):
     g.names = before[:mark]
 
 
-def _deal(g, arrays):
+def _deal(g, arrays, axes):
     """What the iterations only read, what each has an element of, and what they change together."""
     g.reads, g.writes, g.own, g.shared = [], [], [], []
     roles = {}
@@ -158,11 +162,28 @@ def _deal(g, arrays):
         role = roles.setdefault(key, g.r.choice(["read", "read", "own", "own", "shared"]) if key != "o" else "own")
         if role == "shared" and not m.t.real and m.t is not U1:
             g.shared.append((m, g.r.choice(COMMUTE)))
-        elif role == "own" and len(m.shape) == 1:
+        elif role == "own" and len(m.shape) == axes:
             g.own.append(m)
         else:
             g.reads.append(m)
     g.structs, g.whole = _structs(g, g.reads), _structs(g, g.own)
+
+
+def _plane(g):
+    """Opens a loop over the elements of two-dimensional memory; the text of their index."""
+    over = g.r.choice(["G_i32", "J_i32", "H_i64"])
+    if g.chance(0.4):
+        i = g.fresh("i")
+        g.emit(f"for {i} in qd.grouped({over}):")
+        g.add(f"{i}[0]", I32, False)
+        g.add(f"{i}[1]", I32, False)
+        return i
+    i, j = g.fresh("i"), g.fresh("i")
+    what = g.r.choice([over, f"qd.ndrange{SHAPE2}", f"qd.ndrange({SHAPE2[0]}, {SHAPE2[1]}, axes=(1, 0))"])
+    g.emit(f"for {i}, {j} in {what}:")
+    g.add(i, I32, False)
+    g.add(j, I32, False)
+    return f"{i}, {j}"
 
 
 def _head(g):
