@@ -96,15 +96,17 @@ class Scan {
     open_.back().assigned.push_back(home);
   }
 
+  bool is_cast(Val value) const { return code_[value].op == Op::cast || code_[value].op == Op::ucast; }
+
   // The variable's value, or that cast to another type.
   bool holds_cast(Val home, Val index, Val value) const {
-    return holds(home, index, value) || (code_[value].op == Op::cast && holds(home, index, code_[value].arg[0]));
+    return holds(home, index, value) || (is_cast(value) && holds(home, index, code_[value].arg[0]));
   }
 
   void pair(Val set, Val home, Val index, Val value) {
     if (holds(home, index, value)) return add(set, {});
     const Val set_value = value;
-    const bool cast = code_[value].op == Op::cast;  // of `v = T(W(v) op x)`: mixed types in the program
+    const bool cast = is_cast(value);  // of `v = T(W(v) op x)`: mixed types in the program
     if (cast) value = code_[value].arg[0];
     const Inst &op = code_[value];
     if (!cast && op.op == Op::not_ && holds(home, index, op.arg[0])) return add(set, {Op::atomic_xor, no_val, false});

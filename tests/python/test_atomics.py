@@ -129,3 +129,30 @@ def test_truth_values_count_to_one(arch, kind):
 
     k(a)
     assert (a.to_numpy() if kind == "field" else a).tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("dtype, operands", [
+    *((t, ["i", "qd.u64(i)", "qd.f64(i)"]) for t in ("i8", "u16", "u32")), ("f32", ["i", "qd.f64(i)"]),
+])  # fmt: skip
+def test_updates_of_shared_variables_of_any_type_are_atomic(init, dtype, operands, monkeypatch, tmp_path):
+    monkeypatch.setenv("QD_DUMP_IR", "1")
+    init(offline_cache=False, src_ll_cache=False, debug_dump_path=str(tmp_path), log_level="error")
+    updates = [
+        f"{place} {op}= {operand}"
+        for place in ("s", "v[i % 2]")
+        for operand in operands
+        for op in "+-&|^"
+        if op in "+-" or "f" not in dtype + operand  # the others are not for real numbers
+    ]
+    text = f"""
+    @qd.kernel
+    def k(n: qd.i32) -> qd.f64:
+        s = qd.cast(0, qd.{dtype})
+        v = qd.Vector([s, s])
+        for i in range(n):
+            {"; ".join(updates)}
+        return s + v[0] + v[1]
+    """
+    load(text)["k"](8)
+    loop = next(t for t in (p.read_text() for p in tmp_path.glob("k_*.kir")) if "parallel" in t)
+    assert loop.count("atomic_") == len(updates) * 3 // 2 and "store" not in loop, loop  # each component has one

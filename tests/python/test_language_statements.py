@@ -93,6 +93,13 @@ ROWS = {
     "loop variable assigned": ("for i in range(3):\n    j = i\n    i = 10\n    out[j] = i", [10, 10, 10]),
     "carried": ("s = 0\nfor i in range(n):\n    s += i\nout[0] = s", [28]),
     "carried min": ("s = 99\nfor i in range(n):\n    qd.atomic_min(s, 5 - i)\nout[0] = s + 100", [98]),
+    "updates in the type of a variable": ("s = 10\ns -= 1.7\ns += 1.7\ns *= 1.5\nout[0] = s", [15]),
+    "updates in the type of components": (
+        "v = qd.Vector([10, 20])\nv -= 1.7\nv[1] -= 1.7\nout[0], out[1] = v[0], v[1]",
+        [9, 18],
+    ),
+    "updates of a truth value": ("s = True\ns -= 5\nt = True\nt += 1\nout[0], out[1] = s, t", [0, 1]),
+    "carried narrow": ("s = qd.u8(250)\nfor i in range(n):\n    s += i\nout[0] = s", [22]),
     "fresh in loop": ("for i in range(n):\n    c = 0\n    c += i\n    out[i] = c", [0, 1, 2, 3, 4, 5, 6, 7]),
     "list elements": ("a = [1, 2, 3]\na[1] = 9\nout[0] = a[0] + a[1]", [10]),
     "list at run time": ("a = [4, 5, 6]\nfor i in range(3):\n    out[i] = a[i]", [4, 5, 6]),

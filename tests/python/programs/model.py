@@ -139,8 +139,8 @@ class Model(Expressions):
         self.seen.add("AugAssign " + key)
         place = self.place(node.target, scope)
         old, v = place.get(), self.ev(node.value, scope)
-        if key in ATOMIC and place.shared:
-            v = like(old, v)  # as atomics do
+        if key in ATOMIC:  # what iterations share and what is theirs alone are updated alike
+            v = like(old, v)
         if place.kind:
             self.seen.add(place.kind.replace("Assign to", "AugAssign to"))
         place.put(apply(key, [old, v]))

@@ -239,6 +239,9 @@ def ann_assign(w, node):
 _ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 
 
+_BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
 _AUGMENTED = {op: f"Atomic {name}" for op, name in _ATOMIC.items()}
 
 
@@ -255,7 +258,7 @@ def aug_assign(w, node):
         if type(v) not in SCALARS:
             raise QuadrantsTypeError(f"cannot assign '{describe(w, v)}' to '{place.dtype}'")
         precision.assigned(w, node, place, v, _AUGMENTED.get(op, "Assign"))
-        w.b.set(place, w.bin[op](w.get(place), v))
+        w.b.set(place, _updated(w, op, w.get(place), v))
         return
     if kind not in PLACES:
         if hooks.update(w, place, op, node.value):
@@ -274,11 +277,11 @@ def _update(w, op, place, v):
         for k, part in enumerate(place.data):
             _update(w, op, part, element(w, v, k))
         return
-    if kind is Elem and op in _ATOMIC and (place.acc.dtype is not w.u1 or op not in (ast.Add, ast.Sub)):
+    if kind is Elem and op in _ATOMIC and (place.acc.dtype is not w.u1 or op in _BITWISE):
         access.atomic(w, _ATOMIC[op], place, v)
         return
     if kind is Slot and id(place.base) in w.shared and op in _ATOMIC and type(v) in SCALARS:
-        one_of(w, place, lambda var: w.b.set(var, w.bin[op](w.get(var), v)))
+        one_of(w, place, lambda var: w.b.set(var, _updated(w, op, w.get(var), v)))
         return
     if op is ast.MatMult:
         store(w, place, matrices.matmul(w, load(w, place), v))
@@ -286,7 +289,19 @@ def _update(w, op, place, v):
     old = load(w, place)
     if type(old) in SCALARS and type(v) not in SCALARS:
         raise QuadrantsTypeError(f"cannot assign '{describe(w, v)}' to '{describe(w, old)}'")
-    store(w, place, binary(w, w.bin_name[op], old, v))
+    store(w, place, _updated(w, op, old, v))
+
+
+def _updated(w, op, old, v):
+    """`old op v`. Where the operation has an atomic, v takes old's type first, as it does there: so an update means the
+    same for what iterations share and for what is theirs, and the split finds an atomic in it."""
+    if op in _ATOMIC and type(old) in (*SCALARS, *MATRICES):
+        if type(v) in (list, tuple):
+            v = from_nested(w, v)
+        if type(v) in SCALARS or type(v) in MATRICES:
+            if op not in _BITWISE or not element_dtype(w, v).is_real:
+                v = cast(w, v, element_dtype(w, old))
+    return binary(w, w.bin_name[op], old, v)
 
 
 def _aug_error(w, node, target, place):
