@@ -19,14 +19,63 @@ Value *assembly(llvm::Instruction &at, llvm::Type *to, Value *from, const char *
   return call;
 }
 
+bool is_extreme(const llvm::Value *v) {
+  auto *i = llvm::dyn_cast<llvm::IntrinsicInst>(v);
+  if (!i) return false;
+  const auto id = i->getIntrinsicID();
+  return id == llvm::Intrinsic::smax || id == llvm::Intrinsic::smin || id == llvm::Intrinsic::umax ||
+         id == llvm::Intrinsic::umin;
+}
+
 Value *negative(llvm::Instruction &i) {
   using namespace llvm::PatternMatch;
   Value *x = nullptr;
-  const char *text = nullptr;
-  if (match(&i, m_Neg(m_Value(x)))) text = "{ .reg .b32 t; cvt.s32.s16 t, $1; neg.s32 t, t; cvt.u16.u32 $0, t; }";
-  else if (match(&i, m_Intrinsic<llvm::Intrinsic::abs>(m_Value(x))))
-    text = "{ .reg .b32 t; cvt.s32.s16 t, $1; abs.s32 t, t; cvt.u16.u32 $0, t; }";
-  return text && i.getType()->isIntegerTy(16) ? assembly(i, i.getType(), x, text, "=h,h") : nullptr;
+  const bool is_negative = match(&i, m_Neg(m_Value(x)));
+  if (!is_negative && !match(&i, m_Intrinsic<llvm::Intrinsic::abs>(m_Value(x)))) return nullptr;
+  if (i.getType()->isIntegerTy(16))
+    return assembly(i, i.getType(), x,
+                    is_negative ? "{ .reg .b32 t; cvt.s32.s16 t, $1; neg.s32 t, t; cvt.u16.u32 $0, t; }"
+                                : "{ .reg .b32 t; cvt.s32.s16 t, $1; abs.s32 t, t; cvt.u16.u32 $0, t; }",
+                    "=h,h");
+  if (is_negative && i.getType()->isIntegerTy(32) && llvm::any_of(i.users(), is_extreme))
+    return assembly(i, i.getType(), x, "{ .reg .b32 t; not.b32 t, $1; add.s32 $0, t, 1; }", "=r,r");
+  return nullptr;
+}
+
+Value *narrow_extreme(llvm::Instruction &i) {
+  if (!is_extreme(&i) || !i.getType()->isIntegerTy() || i.getType()->getIntegerBitWidth() > 16) return nullptr;
+  llvm::IRBuilder<> b(&i);
+  const auto id = llvm::cast<llvm::IntrinsicInst>(i).getIntrinsicID();
+  const bool sign = id == llvm::Intrinsic::smax || id == llvm::Intrinsic::smin;
+  const auto wide = [&](unsigned k) {
+    return sign ? b.CreateSExt(i.getOperand(k), b.getInt32Ty()) : b.CreateZExt(i.getOperand(k), b.getInt32Ty());
+  };
+  return b.CreateTrunc(b.CreateBinaryIntrinsic(id, wide(0), wide(1)), i.getType());
+}
+
+Value *truth(llvm::Instruction &i) {
+  if (!llvm::isa<llvm::UIToFPInst>(i) && !llvm::isa<llvm::SIToFPInst>(i)) return nullptr;
+  Value *p = i.getOperand(0);
+  double one = llvm::isa<llvm::UIToFPInst>(i) ? 1.0 : -1.0;  // of an i1
+  if (auto *z = llvm::dyn_cast<llvm::ZExtInst>(p)) p = z->getOperand(0), one = 1.0;
+  if (!p->getType()->isIntegerTy(1)) return nullptr;
+  llvm::IRBuilder<> b(&i);
+  return b.CreateSelect(p, llvm::ConstantFP::get(i.getType(), one), llvm::ConstantFP::get(i.getType(), 0.0));
+}
+
+Value *choice(llvm::Instruction &i) {
+  auto *select = llvm::dyn_cast<llvm::SelectInst>(&i);
+  if (!select || !(i.getType()->isFloatTy() || i.getType()->isDoubleTy() || i.getType()->isHalfTy())) return nullptr;
+  const auto negative_zero = [](Value *v) {
+    auto *c = llvm::dyn_cast<llvm::ConstantFP>(v);
+    return c && c->isZero() && c->isNegative();
+  };
+  if (!negative_zero(select->getTrueValue()) && !negative_zero(select->getFalseValue())) return nullptr;
+  llvm::IRBuilder<> b(&i);
+  auto *bits = b.getIntNTy(i.getType()->getPrimitiveSizeInBits());
+  return b.CreateBitCast(b.CreateSelect(select->getCondition(), b.CreateBitCast(select->getTrueValue(), bits),
+                                        b.CreateBitCast(select->getFalseValue(), bits)),
+                         i.getType());
 }
 
 Value *bits(llvm::Instruction &i) {
@@ -46,8 +95,9 @@ void avoid_assembler_faults(llvm::Module &m) {
   for (auto &f : m)
     for (auto &block : f)
       for (auto &i : llvm::make_early_inc_range(block)) {
-        Value *other = negative(i);
-        if (!other) other = bits(i);
+        Value *other = nullptr;
+        for (const auto rewrite : {negative, narrow_extreme, truth, choice, bits})
+          if ((other = rewrite(i))) break;
         if (!other) continue;
         i.replaceAllUsesWith(other);
         i.eraseFromParent();

@@ -9,6 +9,10 @@ namespace qd::cuda {
 //
 // * The negative and the absolute value of an i16 are widened afterwards as if the lowest number had none: in 32 bits.
 // * The low bytes of a float's bits are stored as the float converted to an integer of that size: a move in between.
+// * max(max(a, -b), c) of i32 is one instruction that forgets the sign of b (sm_90; min too): -b is ~b + 1.
+// * A comparison of a maximum or minimum of i16 looks at the wrong half of the register (sm_90): in 32 bits.
+// * A truth value made a float, whose bits are then widened, stays an integer: a choice of 1.0 and 0.0.
+// * A choice of floats with -0.0 among them gives 0.0: a choice of their bits.
 void avoid_assembler_faults(llvm::Module &);
 
 }  // namespace qd::cuda

@@ -109,6 +109,29 @@ func @k($x: field i16 1, $y: field i32 1, $s: f64, $b: field i8 1) {
   EXPECT_EQ(lines_with(ptx, {"neg.s16"}), 0u) << ptx;
   EXPECT_EQ(lines_with(ptx, {"neg.s32"}), 1u) << ptx;
   EXPECT_EQ(lines_with(ptx, {"mov.b64 %"}), 1u) << ptx;
+  const char *const chosen = R"(
+func @k($x: field i32 1, $b: field i8 1, $f: field f32 1) {
+  %0 = const.i32 0
+  %1 = const.i32 1
+  %v = load.i32 $x, %0
+  %w = load.i32 $x, %1
+  %n = neg.i32 %v
+  %m = max.i32 %w, %n
+  store $x, %0, %m
+  %p = load.i8 $b, %0
+  %q = load.i8 $b, %1
+  %r = min.i8 %p, %q
+  store $b, %0, %r
+  %t = lt.i32 %v, %w
+  %u = ucast.f32 %t
+  store $f, %0, %u
+})";
+  const std::string other = Cuda().ptx_of(chosen);
+  EXPECT_EQ(lines_with(other, {"neg.s32"}), 0u) << other;
+  EXPECT_EQ(lines_with(other, {"min.s16"}), 0u) << other;
+  EXPECT_EQ(lines_with(other, {"min.s32"}), 1u) << other;
+  EXPECT_EQ(lines_with(other, {"cvt.rn.f32"}), 0u) << other;
+  EXPECT_EQ(lines_with(other, {"selp", "0f3F800000"}), 1u) << other;
 }
 
 TEST(CudaCode, rounds_of_an_inner_loop_are_under_way_together) {

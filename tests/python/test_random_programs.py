@@ -83,12 +83,52 @@ FOUND = {
         def k(o: qd.types.NDArray[qd.u8, 1], s: qd.f64):
             o[1] = qd.bit_cast(qd.select(s == s, s, 0), qd.u64)
         """,
+    "CUDA: the largest of three i32, one of them negated": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.i32, 1], b: qd.types.NDArray[qd.i32, 1], o: qd.types.NDArray[qd.i32, 1]):
+            for i in range(8):
+                o[i], b[i] = max(a[i] % 5, -i, i // 3), min(b[i] % 5, -i, -(i // 3))
+        """,
+    "CUDA: a comparison of the larger of two i8": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.u1, 1], b: qd.types.NDArray[qd.u1, 1]):
+            for i in range(8):
+                a[i] = not qd.max(not 1, qd.cast(i - 3, qd.i8))
+                b[i] = qd.min(qd.cast(i, qd.u8), qd.cast(4, qd.u8)) == 4
+        """,
+    "CUDA: a choice with -0.0": """
+        @qd.kernel
+        def k(o: qd.types.NDArray[qd.f32, 1], p: qd.types.NDArray[qd.f64, 1]):
+            for i in range(8):
+                o[i] = -qd.math.sign(i << 100)
+                p[i] = -qd.math.sign(qd.f64(i - 3))
+        """,
+    "CUDA: a truth value that is returned as a real number": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.f32, 1], s: qd.i64) -> (qd.f32, qd.f32, qd.f32, qd.f32):
+            return (qd.u64(a[7]) <= 0.5 < s, not (qd.u64(a[7]) <= 0.5) and 0.5 < s, qd.u64(a[7]) <= 0.5 and not (0.5 < s),
+                    not (qd.u64(a[7]) <= 0.5) and not (0.5 < s))
+        """,
+    "the update of a shared variable by a wider value was not atomic": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.i64, 1]) -> (qd.u8, qd.i32, qd.i32):
+            x: qd.u8 = 1
+            y = 10
+            for i in range(8):
+                x |= i
+                y -= 1.7
+            z = 10
+            z -= 1.7
+            return x, y, z
+        """,
 }
 
 
 def settings(arch):
-    if arch != "cpu":
+    if arch == "reference":
         return [{}]
+    if arch != "cpu":
+        return [{"opt_level": 0}, {}]
     return [
         {"opt_level": 0, "debug": True},
         {"opt_level": 1},

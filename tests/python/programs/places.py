@@ -8,10 +8,10 @@ from programs.values import Struct, Vec, copied, like
 
 
 class Place:
-    """`kind` is what coverage calls an assignment to it; `shared`: memory, where + and the like are atomic."""
+    """`kind` is what coverage calls an assignment to it."""
 
-    def __init__(self, get, put, kind="", shared=False):
-        self.get, self.put, self.kind, self.shared = get, put, kind, shared
+    def __init__(self, get, put, kind=""):
+        self.get, self.put, self.kind = get, put, kind
 
 
 def fixed(v):
@@ -33,7 +33,7 @@ def of_name(scope, name):
 
 def of_element(array, index):
     at = array.at(index)
-    return Place(lambda: array.get(at), lambda v: array.set(at, v), "Assign to an element", True)
+    return Place(lambda: array.get(at), lambda v: array.set(at, v), "Assign to an element")
 
 
 def member_of(place, name):
@@ -46,7 +46,7 @@ def member_of(place, name):
             changed.members[name] = like(changed.members[name], v)
             place.put(changed)
 
-        return Place(lambda: place.get().members[name], put, "Assign to a member", place.shared)
+        return Place(lambda: place.get().members[name], put, "Assign to a member")
     if type(whole) is Vec and set(name) <= set("xyzw"):
         return _swizzle(place, ["xyzw".index(c) for c in name])
     raise Invalid(name)
@@ -58,7 +58,7 @@ def component_of(place, at):
         changed.data[at] = like(changed.data[at], v)
         place.put(changed)
 
-    return Place(lambda: place.get().data[at], put, "Assign to a component", place.shared)
+    return Place(lambda: place.get().data[at], put, "Assign to a component")
 
 
 def _swizzle(place, picked):
@@ -75,4 +75,4 @@ def _swizzle(place, picked):
             changed.data[k] = e
         place.put(changed)
 
-    return Place(get, put, "Assign to a swizzle", place.shared)
+    return Place(get, put, "Assign to a swizzle")
