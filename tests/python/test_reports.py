@@ -188,6 +188,10 @@ OVERFLOWS = [
     ("a * b", "i64", (2**30, 2**30), None),
     ("a << b", "i32", (1, 31), "Shift left"),
     ("a << b", "i32", (1, 30), None),
+    ("a + b", "i8", (127, 1), "Addition"),
+    ("a - b", "u8", (1, 2), "Subtraction"),
+    ("a * b", "i16", (256, 256), "Multiplication"),
+    ("a * b", "u16", (255, 256), None),
 ]
 
 
@@ -203,3 +207,25 @@ def test_overflow_is_printed(init, capfd, expression, dtype, args, word):
         assert out == ""
     else:
         assert out.startswith(f"{word} overflow detected in File ") and "line 3, in k:" in out and expression in out
+
+
+@pytest.mark.parametrize("dtype, statement, before, word", [
+    ("i32", "x[0] += a", 2**31 - 1, "Addition"),
+    ("i32", "x[0] += a", 5, None),
+    ("i32", "x[0] -= a", -(2**31), "Subtraction"),
+    ("u8", "qd.atomic_add(x[0], a)", 255, "Addition"),
+    ("f32", "x[0] += a", 2**31 - 1, None),
+])  # fmt: skip
+def test_overflow_of_updates_is_printed(init, capfd, dtype, statement, before, word):
+    """Updates of memory are atomic; that one overflows is seen from the old value."""
+    init(debug=True)
+    k = load(f"@qd.kernel\ndef k(x: qd.types.NDArray[qd.{dtype}, 1], a: qd.{dtype}):\n    {statement}\n")["k"]
+    x = qd.ndarray(getattr(qd, dtype), 1)
+    x[0] = before
+    capfd.readouterr()
+    k(x, 1)
+    out = capfd.readouterr().out
+    if word is None:
+        assert out == ""
+    else:
+        assert out.startswith(f"{word} overflow detected in File ") and "line 3, in k:" in out and statement in out

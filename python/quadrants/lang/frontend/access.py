@@ -225,38 +225,35 @@ def shape_of(w, acc: Acc):
 
 def atomic(w, name, place, value):
     """Atomic operation on every scalar of an element; the old values. `value` is loaded."""
-    b, acc = w.b, place.acc
+    acc = place.acc
     acc.written = True
+
+    def one(where, operand):
+        old = w.b.atomic(name, acc.param, where, operand)
+        if w.debug and name in ("add", "sub") and acc.dtype.is_integral:
+            w.op[name](old, w.b.cast(operand, acc.dtype))  # says when it overflows
+        return old
 
     if place.ndim == 0:
         if type(value) not in SCALARS:
             raise QuadrantsTypeError(f"cannot combine '{describe(w, value)}' into an element of type '{acc.dtype}'")
-        return guarded(
-            w, place.ok, acc.dtype, lambda: b.atomic(name, acc.param, _add(w, place.index, place.comps[0]), value)
-        )
+        return guarded(w, place.ok, acc.dtype, lambda: one(_add(w, place.index, place.comps[0]), value))
     if type(value) not in SCALARS:
         if type(value) in (list, tuple):
             value = from_nested(w, value)
         if (value.n, value.m, value.ndim) != (place.n, place.m, place.ndim):
             raise QuadrantsTypeError(f"cannot combine '{describe(w, value)}' into '{describe(w, place)}'")
+    whole = type(value) in SCALARS
     if len(place.comps) > SMALL:
-        value = value if type(value) in SCALARS else as_big(w, value)
-        _elem_loop(
-            w,
-            place,
-            lambda k, where: b.atomic(
-                name, acc.param, where, value if type(value) in SCALARS else b.array_get(value.arr, k)
-            ),
-        )
+        value = value if whole else as_big(w, value)
+        _elem_loop(w, place, lambda k, where: one(where, value if whole else w.b.array_get(value.arr, k)))
         return load(w, place)
     parts = [
         guarded(
             w,
             place.ok,
             acc.dtype,
-            lambda c=c, k=k: b.atomic(
-                name, acc.param, _add(w, place.index, c), value if type(value) in SCALARS else value.data[k]
-            ),
+            lambda c=c, k=k: one(_add(w, place.index, c), value if whole else value.data[k]),
         )
         for k, c in enumerate(place.comps)
     ]

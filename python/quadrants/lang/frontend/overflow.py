@@ -21,7 +21,7 @@ def _checked(w, name, plain):
     def operation(x, y):
         r = plain(x, y)
         dt = r.dtype
-        if dt.is_integral and dt.size >= 4 and w.b.constant_of(r) is None:
+        if dt.is_integral and w.b.constant_of(r) is None:
             bad = _CHECKS[name](w, w.b.cast(x, dt), y if name == "shl" else w.b.cast(y, dt), r, dt)
             _say(w, name, bad)
         return r
@@ -53,7 +53,7 @@ def _sub(w, x, y, r, dt):
 
 def _mul(w, x, y, r, dt):
     b = w.b
-    if dt.size == 4:
+    if dt.size <= 4:
         wide = w.i64 if dt.is_signed else w.u64
         return b.ne(b.mul(b.cast(x, wide), b.cast(y, wide)), b.cast(r, wide))
     undone = b.logical_and(b.ne(x, 0), b.ne(b.raw_div(r, x), y))
