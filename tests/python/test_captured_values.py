@@ -39,11 +39,13 @@ ROWS = {
     "builtin shadowed": ("", "abs(-3)", "abs = lambda x: 7", 3, 7),
     "default argument": ("N = 3\n@qd.func\ndef f(x, y=2):\n    return x * y + N", "f(2)", "N = 4", 7, 8),
     "list in a tuple": ("T = ([1],)", "T[0][0]", "T[0][0] = 6", 1, 6),
+    "attribute of a Python function": ("def g():\n    pass\ng.n = 3", "g.n", "g.n = 5", 3, 5),
     "getattr": ("class C:\n    n = 3\nc = C()", "getattr(c, 'n')", "c.n = 5", 3, 5),
 }  # fmt: skip
 # Reads that make a kernel be parsed in every process: what isn't there, and what ordinary Python functions read, which run
 # while the kernel is compiled.
 UNRECORDED = {
+    "items of a dict": ("D = {'a': 1}", "[v for _, v in D.items()][-1]", "D['b'] = 4", 1, 4),
     "getattr with a default": ("class C:\n    pass\nc = C()", "getattr(c, 'n', 3)", "c.n = 5", 3, 5),
     "hasattr": ("class C:\n    pass\nc = C()", "1 if qd.static(hasattr(c, 'n')) else 2", "c.n = 5", 2, 1),
     "global of a Python function": ("N = 3\ndef f(x):\n    return x * N", "f(1)", "N = 7", 3, 7),
@@ -58,6 +60,20 @@ UNRECORDED = {
         "class C:\n    n = 3\n    def g(self, x):\n        return x * self.p\n    @property\n    def p(self):\n"
         "        return self.n\n    def f(self, x):\n        return self.g(x)\nc = C()",
         "c.f(1)", "c.n = 7", 3, 7,
+    ),
+    "function given to a builtin": ("N = 2\ndef f(x):\n    return x * N", "sorted([1, 2, 3], key=f)[0]", "N = -1", 1, 3),
+    "partial": ("import functools\nN = 3\ndef g(x, y):\n    return x * y * N\nf = functools.partial(g, 1)", "f(1)", "N = 7", 3, 7),
+    "cache": ("import functools\nN = 3\n@functools.lru_cache\ndef f():\n    return N", "f()", "N = 7\nf.cache_clear()", 3, 7),
+    "class method": ("class C:\n    n = 3\n    @classmethod\n    def f(cls):\n        return cls.n", "C.f()", "C.n = 7", 3, 7),
+    "super": (
+        "N = 3\nclass B:\n    def f(self):\n        return N\nclass C(B):\n    def f(self):\n        return super().f()\nc = C()",
+        "c.f()", "N = 7", 3, 7,
+    ),
+    "attribute of a function": ("def f():\n    return f.n\nf.n = 3", "f()", "f.n = 7", 3, 7),
+    "module imported inside": (
+        "import sys, types\nm = types.ModuleType('a_module_of_tests')\nm.n = 3\nsys.modules[m.__name__] = m\n"
+        "def f():\n    import a_module_of_tests\n    return a_module_of_tests.n",
+        "f()", "m.n = 7", 3, 7,
     ),
     "operator": ("class C:\n    n = 3\n    def __add__(self, x):\n        return x * self.n\nc = C()", "c + 1", "c.n = 7", 3, 7),
 }  # fmt: skip

@@ -300,4 +300,6 @@ def _constant(owner) -> bool:
         return owner.__name__.split(".", 1)[0] in _CONSTANT_MODULES
     if isinstance(owner, type):
         return owner.__module__.split(".", 1)[0] in _CONSTANT_MODULES
-    return type(owner).__module__.split(".", 1)[0] in ("quadrants", "builtins", "numpy") and type(owner) is not _func()
+    return type(owner).__module__.split(".", 1)[0] in ("quadrants", "builtins", "numpy") and not isinstance(
+        owner, (_func(), types.FunctionType)
+    )

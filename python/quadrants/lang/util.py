@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from collections.abc import MappingView
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from quadrants import _native
 
 DataType = _native.DataType
+# Python's own things whose items are known at compile time.
+ITERABLE = (list, tuple, range, dict, MappingView, zip, enumerate, map, filter, str, set, frozenset, np.ndarray)
 
 ALL_TYPES: tuple[DataType, ...] = tuple(
     getattr(_native, name) for name in "f16 f32 f64 i8 i16 i32 i64 u1 u8 u16 u32 u64".split()

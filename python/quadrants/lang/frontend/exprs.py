@@ -27,7 +27,7 @@ from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.table import EXPR, REF, ev, ref
 from quadrants.lang.holding import held
 from quadrants.lang.scalars import PYTHON, SYMBOLS, number2, scalar2
-from quadrants.lang.util import hook
+from quadrants.lang.util import ITERABLE, hook
 from quadrants.lang.values import (
     MATRICES,
     NUMBERS,
@@ -252,7 +252,7 @@ def iterate(w, x, what="comprehension"):
     """Items of something whose length is known now."""
     if type(x) in MATRICES:
         return elements(w, x)
-    if isinstance(x, (list, tuple, range, dict, zip, enumerate, map, filter, str, set, frozenset, np.ndarray)):
+    if isinstance(x, ITERABLE):
         return [w.wrap(load(w, v)) for v in x]
     items = hook(x, "static_items")
     if items is not None:
@@ -360,9 +360,9 @@ def attribute_of(w, x, attr):
     try:
         found = w.rec.attribute(x, attr)
     except AttributeError:
-        if isinstance(x, types.ModuleType):
-            raise AttributeError(f"module '{x.__name__}' has no attribute '{attr}'") from None
-        raise
+        if not isinstance(x, types.ModuleType):
+            raise
+        raise AttributeError(f"module '{x.__name__}' has no attribute '{attr}'") from None
     return w.wrap(found, f'attribute "{attr}"')
 
 

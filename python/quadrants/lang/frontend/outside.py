@@ -67,7 +67,8 @@ def call_python(w, node, target, args, kwargs):
             )
         return w.wrap(target(*args, **kwargs))
     if module.split(".")[0] == "quadrants" or isinstance(target, types.BuiltinMethodType) or _quiet(target):
-        return w.wrap(target(*[_unwrap(target, a) for a in args], **{k: _unwrap(target, v) for k, v in kwargs.items()}))
+        plain_args = [_unwrap(target, a) for a in args]
+        return w.wrap(watched.quietly(w, target, plain_args, {k: _unwrap(target, v) for k, v in kwargs.items()}))
     if not w.static:
         errors.warn(
             w,

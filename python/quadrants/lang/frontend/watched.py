@@ -7,6 +7,8 @@ made or the result of a call, isn't seen.
 """
 
 import dis
+import functools
+import sys
 import types
 
 from quadrants.lang import traced
@@ -17,7 +19,7 @@ from quadrants.lang.guards import freeze
 _OURS = ("quadrants", "numpy", "math", "builtins", "operator", "functools", "itertools", "typing", "enum", "torch")
 _NAMES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
 _LOCALS = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
-_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
 _SILENT = ("PUSH_NULL", "CACHE", "NOP", "EXTENDED_ARG")
 _missing = object()
 
@@ -28,6 +30,16 @@ def run(w, node, target, args, kwargs=None):
     guard = _watch(w, target, args, kwargs)
     result = traced.call(w, node, target, args, kwargs)
     guard()
+    return result
+
+
+def quietly(w, target, args, kwargs):
+    """target(*args, **kwargs) of a builtin function: what functions among the arguments read becomes guards."""
+    given = (*args, *kwargs.values())
+    guards = [_watch(w, one, (), {}) for one in given if isinstance(one, (types.FunctionType, types.MethodType))]
+    result = target(*args, **kwargs)
+    for guard in guards:
+        guard()
     return result
 
 
@@ -87,8 +99,12 @@ class _Reads:
         if isinstance(target, types.BuiltinFunctionType) and target.__module__ == "_operator":
             self.operator(target.__name__.strip("_"), args)
             return
+        if isinstance(target, functools.partial):
+            target, args, kwargs = target.func, (*target.args, *args), {**target.keywords, **(kwargs or {})}
         if isinstance(target, types.MethodType):
             target, args = target.__func__, (target.__self__, *args)
+        if not isinstance(target, (types.FunctionType, type)):
+            target = getattr(target, "__wrapped__", target) if _ours(type(target).__module__) else target  # of a cache
         if isinstance(target, type):
             target, args = vars(target).get("__init__"), ()
         if not isinstance(target, (types.FunctionType, Func)):
@@ -97,7 +113,7 @@ class _Reads:
             return
         names, last = target.__code__.co_varnames[: target.__code__.co_argcount], target.__defaults__ or ()
         given = {**dict(zip(names[len(names) - len(last) :], last)), **dict(zip(names, args)), **(kwargs or {})}
-        known = {name: a for name, a in given.items() if not _ours(type(a).__module__)}
+        known = {name: a for name, a in given.items() if _has_attributes(a)}
         if not self.seen:
             self.given = tuple(map(id, known.values()))
         self.seen.add(target)
@@ -117,6 +133,13 @@ class _Reads:
         for one in lines:
             if one.opname in _NAMES:
                 chain = self.name(function, one.argval)
+                if one.argval == "super" and known:
+                    self.above(code, next(iter(known.values())))
+            elif one.opname == "IMPORT_NAME":
+                chain = sys.modules.get(one.argval, _missing)
+            elif one.opname == "STORE_FAST" and isinstance(chain, types.ModuleType):
+                known[one.argval], chain = chain, _missing
+                assigned.discard(one.argval)
             elif one.opname in _LOCALS and one.argval in known and one.argval not in assigned:
                 chain = known[one.argval]
             elif one.opname in _ATTRIBUTES and chain is not _missing:
@@ -126,6 +149,13 @@ class _Reads:
         for part in code.co_consts:
             if isinstance(part, types.CodeType):
                 self.code(function, part, {})
+
+    def above(self, code, owner):
+        """Methods that `super()` may give."""
+        for cls in type(owner).__mro__:
+            for name in code.co_names:
+                if isinstance(vars(cls).get(name), types.FunctionType):
+                    self.called(vars(cls)[name], (owner,))
 
     def name(self, function, name):
         free = function.__code__.co_freevars
@@ -140,7 +170,7 @@ class _Reads:
     def attribute(self, owner, name):
         """owner.name, where reading it runs no code of the program's."""
         kind = type(owner)
-        if _ours(kind.__module__) and not isinstance(owner, (types.ModuleType, type)):
+        if not _has_attributes(owner):
             return _missing
         classes = owner.__mro__ if isinstance(owner, type) else kind.__mro__
         inside = next((vars(c)[name] for c in classes if name in vars(c)), _missing)
@@ -163,6 +193,11 @@ class _Reads:
             if isinstance(found, (types.FunctionType, types.MethodType, type)):
                 self.called(found)
         return found
+
+
+def _has_attributes(x) -> bool:
+    """Whether attributes of an object are those of a program."""
+    return isinstance(x, (types.ModuleType, type, types.FunctionType)) or not _ours(type(x).__module__)
 
 
 def _ours(module) -> bool:
