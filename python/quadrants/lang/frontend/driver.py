@@ -36,6 +36,7 @@ from quadrants.lang.frontend import (  # noqa: F401 - some fill tables only
     reports,
     stmts,
     structs,
+    updates,
     views,
 )
 from quadrants.lang.frontend import walker as walker_module

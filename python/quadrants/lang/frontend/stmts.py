@@ -3,14 +3,14 @@
 import ast
 
 from quadrants._native import DataType, Value, Var
-from quadrants.lang.elementwise import binary, cast
+from quadrants.lang.elementwise import cast
 from quadrants.lang.exception import (
     QuadrantsCompilationError,
     QuadrantsRuntimeTypeError,
     QuadrantsSyntaxError,
     QuadrantsTypeError,
 )
-from quadrants.lang.frontend import access, bundles, errors, hooks, matrices, precision, reports, structs
+from quadrants.lang.frontend import bundles, errors, hooks, matrices, precision, reports, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.conditions import truth
 from quadrants.lang.frontend.table import STMT, NeedVariable, ev, ref, run
@@ -22,20 +22,14 @@ from quadrants.lang.values import (
     RECORDS,
     SCALARS,
     Big,
-    Elem,
     Mat,
-    Places,
     Rec,
-    Slot,
     describe,
     dtype_of,
-    element,
     element_dtype,
     elements,
-    fit,
     from_nested,
     load,
-    one_of,
     store,
     variable,
 )
@@ -104,14 +98,14 @@ def assign_to(w, target, v):
         if type(place) not in PLACES:
             if hooks.assign(w, place, v):
                 return
-            raise _not_assignable(w, target, place)
+            raise not_assignable(w, target, place)
         precision.assigned(w, target, place, v)
         store(w, place, v)
     else:
         raise QuadrantsSyntaxError(f'Unsupported assignment target "{kind.__name__}"')
 
 
-def _not_assignable(w, target, place):
+def not_assignable(w, target, place):
     """The error for a target that is no place; a plain name below it gets its variable and the walk starts again."""
     base = target
     while type(base) in (ast.Subscript, ast.Attribute):
@@ -119,15 +113,15 @@ def _not_assignable(w, target, place):
     if type(base) is ast.Name:
         bound = w.vars.get(base.id)
         if type(bound) is bundles.Bundle:
-            return QuadrantsSyntaxError(_immutable(ast.unparse(target)))
+            return QuadrantsSyntaxError(immutable(ast.unparse(target)))
         if base.id in w.readonly and type(bound) not in (Mat, Rec):
-            return QuadrantsSyntaxError(_immutable(base.id))
+            return QuadrantsSyntaxError(immutable(base.id))
         if type(bound) in (Mat, Rec, Value) and base.id not in w.forced:
             return NeedVariable(w.source, base.id)
     return QuadrantsSyntaxError(f"cannot assign to '{describe(w, place)}': it is no variable and no element")
 
 
-def _immutable(name):
+def immutable(name):
     return (
         f'Kernel argument "{name}" is immutable in the kernel. If you want to change its value, please create a new '
         "variable."
@@ -180,7 +174,7 @@ def _new_binding(w, name, v):
 
 def _rebind(w, name, current, v):
     if name in w.readonly:
-        raise QuadrantsSyntaxError(_immutable(name))
+        raise QuadrantsSyntaxError(immutable(name))
     if type(current) in (Value, Mat, Rec) or type(current) in (int, float, bool):
         if name in w.forced:
             raise QuadrantsSyntaxError(f'"{name}" is known at compile time and cannot be assigned')
@@ -216,7 +210,7 @@ def ann_assign(w, node):
         raise QuadrantsSyntaxError("an annotation needs a value: `x: T = v`")
     name = node.target.id if type(node.target) is ast.Name else None
     if name in w.readonly:
-        raise QuadrantsSyntaxError(_immutable(name))
+        raise QuadrantsSyntaxError(immutable(name))
     dtype = ev(w, node.annotation)
     v = ev(w, node.value)
     if isinstance(dtype, MatrixType):
@@ -234,89 +228,6 @@ def ann_assign(w, node):
             f'Static assign cannot have type overloading: "{name}" is annotated with another type than before'
         )
     assign_name(w, name, v)
-
-
-_ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
-
-
-_BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
-
-
-_AUGMENTED = {op: f"Atomic {name}" for op, name in _ATOMIC.items()}
-
-
-def aug_assign(w, node):
-    target, op = node.target, type(node.op)
-    place = w.vars.get(target.id, w) if type(target) is ast.Name else ref(w, target)
-    if place is w:
-        place = ref(w, target)
-    kind = type(place)
-    if type(target) is ast.Name and target.id in w.readonly:
-        raise QuadrantsSyntaxError(_immutable(target.id))
-    if kind is Var:
-        v = ev(w, node.value)
-        if type(v) not in SCALARS:
-            raise QuadrantsTypeError(f"cannot assign '{describe(w, v)}' to '{place.dtype}'")
-        precision.assigned(w, node, place, v, _AUGMENTED.get(op, "Assign"))
-        w.b.set(place, _updated(w, op, w.get(place), v))
-        return
-    if kind not in PLACES:
-        if hooks.update(w, place, op, node.value):
-            return
-        raise _aug_error(w, node, target, place)
-    v = ev(w, node.value)
-    precision.assigned(w, node, place, v, _AUGMENTED.get(op, "Assign"))
-    _update(w, op, place, v)
-
-
-def _update(w, op, place, v):
-    """`place op= v`."""
-    kind = type(place)
-    if kind is Places and op is not ast.MatMult:
-        v = fit(w, place, load(w, v))  # all components are read before the first is written
-        for k, part in enumerate(place.data):
-            _update(w, op, part, element(w, v, k))
-        return
-    if kind is Elem and op in _ATOMIC and (place.acc.dtype is not w.u1 or op in _BITWISE):
-        access.atomic(w, _ATOMIC[op], place, v)
-        return
-    if kind is Slot and id(place.base) in w.shared and op in _ATOMIC and type(v) in SCALARS:
-        one_of(w, place, lambda var: w.b.set(var, _updated(w, op, w.get(var), v)))
-        return
-    if op is ast.MatMult:
-        store(w, place, matrices.matmul(w, load(w, place), v))
-        return
-    old = load(w, place)
-    if type(old) in SCALARS and type(v) not in SCALARS:
-        raise QuadrantsTypeError(f"cannot assign '{describe(w, v)}' to '{describe(w, old)}'")
-    store(w, place, _updated(w, op, old, v))
-
-
-def _updated(w, op, old, v):
-    """`old op v`. Where the operation has an atomic, v takes old's type first, as it does there: so an update means the
-    same for what iterations share and for what is theirs, and the split finds an atomic in it."""
-    if op in _ATOMIC and type(old) in (*SCALARS, *MATRICES):
-        if type(v) in (list, tuple):
-            v = from_nested(w, v)
-        if type(v) in SCALARS or type(v) in MATRICES:
-            if op not in _BITWISE or not element_dtype(w, v).is_real:
-                v = cast(w, v, element_dtype(w, old))
-    return binary(w, w.bin_name[op], old, v)
-
-
-def _aug_error(w, node, target, place):
-    if type(target) is ast.Name:
-        if target.id in w.readonly:
-            return QuadrantsSyntaxError(_immutable(target.id))
-        if target.id in w.vars and (type(place) in SCALARS or type(place) in (Mat, Rec)):
-            if target.id not in w.forced:
-                return NeedVariable(w.source, target.id)
-        elif type(place) is Acc:
-            return QuadrantsSyntaxError(f'"{target.id}" is a whole {place.what.lower()}: assign to its elements')
-        return QuadrantsSyntaxError(
-            f'"{target.id}" is a captured {describe(w, place)} and cannot be assigned: pass a field or an array'
-        )
-    return _not_assignable(w, target, place)
 
 
 # ------------------------------------------------------------------------------------------------------ control flow
@@ -505,7 +416,7 @@ def with_(w, node):
 
 
 STMT.update({
-    ast.Assign: assign, ast.AnnAssign: ann_assign, ast.AugAssign: aug_assign, ast.If: if_, ast.Break: break_,
+    ast.Assign: assign, ast.AnnAssign: ann_assign, ast.If: if_, ast.Break: break_,
     ast.Continue: continue_, ast.Return: return_, ast.Assert: assert_, ast.Expr: expr_statement, ast.With: with_,
     ast.Pass: lambda w, node: None,
     ast.FunctionDef: refuse("Function definition is not allowed in 'qd.kernel'/'qd.func'."),
