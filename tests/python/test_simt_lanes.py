@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from program_text import load
 from simt_programs import N, run
 
 import quadrants as qd
@@ -229,3 +230,73 @@ def test_masks_and_warps(team):
     assert z["f32"].to_numpy().view(np.float32).tolist() == np.minimum(at + 1, 31).tolist()
     assert one.to_numpy().tolist() == ((at == 0) + 40 + 32000).tolist()
     assert subgroup.group_size() == 32 and subgroup.log2_group_size() == 5
+
+
+NAMED = [  # a call, its result in lane k
+    ("subgroup.shuffle(index=3, value=v)", lambda v, k: v[3]),
+    ("subgroup.shuffle_up(offset=2, value=v)", lambda v, k: v[k - 2] if k > 1 else v[k]),
+    ("subgroup.shuffle_xor(v, mask=1)", lambda v, k: v[k ^ 1]),
+    ("subgroup.shuffle_tiled(log2_size=2, index=1, value=v)", lambda v, k: v[k // 4 * 4 + 1]),
+    ("subgroup.broadcast(index=5, value=v)", lambda v, k: v[5]),
+    ("subgroup.reduce_all_max_tiled(log2_size=1, value=v)", lambda v, k: max(v[k // 2 * 2], v[k // 2 * 2 + 1])),
+    ("subgroup.segmented_reduce_add(head_flag=1, value=v)", lambda v, k: v[k]),
+    ("subgroup.segmented_reduce_add_tiled(log2_size=3, head_flag=1, value=v)", lambda v, k: v[k]),
+    ("subgroup.bitonic_sort_kv(value=0, key=v)[0]", lambda v, k: sorted(v)[k]),
+    ("qd.cast(subgroup.ballot_first_n(n=3, predicate=1), qd.i32)", lambda v, k: 7),
+    ("block.sync_count_nonzero(predicate=v > 5)", lambda v, k: 26),
+    ("warp.shfl_down_i32(offset=1, val=v, mask=qd.u32(0xFFFFFFFF))", lambda v, k: v[min(k + 1, 31)]),
+]
+
+
+@pytest.mark.parametrize("call, want", NAMED, ids=[c for c, _ in NAMED])
+def test_arguments_by_name(team_init, call, want):
+    team_init(default_ip=qd.i64)
+    z = qd.field(qd.i32, 32)
+    text = f"@qd.kernel\ndef k():\n    qd.loop_config(block_dim=32)\n    for i in z:\n        v = qd.cast(31 - i, qd.i32)\n        z[i] = {call}"
+    load(text, z=z, subgroup=subgroup, block=block, warp=warp)["k"]()
+    v = list(range(31, -1, -1))
+    assert z.to_numpy().tolist() == [want(v, k) for k in range(32)]
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        ("subgroup.shuffle(v, lane=3)", "unexpected keyword argument 'lane'"),
+        ("subgroup.reduce_add(v, 3)", "it does not take 2 positional arguments"),
+        ("subgroup.reduce_add_tiled(v)", "missing 1 required positional argument: 'log2_size'"),
+    ],
+)
+def test_wrong_arguments(team, call, text):
+    z = qd.field(qd.i32, 32)
+    with pytest.raises(qd.QuadrantsTypeError, match=text):
+        load(f"@qd.kernel\ndef k():\n    for i in z:\n        v = i\n        z[i] = {call}", z=z, subgroup=subgroup)[
+            "k"
+        ]()
+
+
+OLD = {
+    "block.mem_sync()": "block.mem_fence",
+    "subgroup.barrier()": "subgroup.sync",
+    "subgroup.memory_barrier()": "subgroup.mem_fence",
+    "z[i] = qd.cast(subgroup.ballot_full_subgroup(predicate=1), qd.u32)": "subgroup.ballot",
+    "grid.memfence()": "grid.mem_fence",
+}
+
+
+@pytest.mark.parametrize("statement", OLD)
+def test_old_names_work_and_warn(team, statement):
+    z = qd.field(qd.u32, 32)
+    k = load(f"@qd.kernel\ndef k():\n    for i in z:\n        z[i] = 1\n        {statement}", z=z, **GROUPS)["k"]
+    with pytest.warns(DeprecationWarning, match=f"use qd.simt.{OLD[statement]}"):
+        k()
+    assert z.to_numpy().tolist() == [2**32 - 1 if "ballot" in statement else 1] * 32
+
+
+GROUPS = {"block": block, "subgroup": subgroup, "warp": warp, "grid": grid}
+
+
+def test_every_name_means_something_in_kernels():
+    from quadrants.lang.frontend.calls import PLAIN
+
+    missing = [f"{g}.{name}" for g, group in GROUPS.items() for name, f in vars(group).items() if f not in PLAIN]
+    assert not missing

@@ -160,20 +160,24 @@ def mask_of(w, relation, at):
     return {"le": at_most, "gt": o["invert"](at_most), "ge": o["invert"](below)}[relation]
 
 
-def _tiled(name, f):
+def _tiled(name, f, parameters="value"):
     """Handlers of `name` for the whole subgroup and of `name_tiled`. f(w, log2, *values)."""
 
-    def whole(w, *values, **named):
+    def whole(w, *values):
         need(w, f"subgroup.{name}")
-        return f(w, LOG2_LANES, *values, *named.values())
+        return f(w, LOG2_LANES, *values)
 
-    def tiled(w, *values, **named):
+    def tiled(w, *values):
         need(w, f"subgroup.{name}_tiled")
-        *values, log2 = *values, *named.values()
-        return f(w, known_size(w, log2, f"{name}_tiled"), *values)
+        return f(w, known_size(w, values[-1], f"{name}_tiled"), *values[:-1])
 
-    PLAIN[getattr(subgroup, name)] = whole
-    PLAIN[getattr(subgroup, f"{name}_tiled")] = tiled
+    PLAIN[getattr(subgroup, name)] = _taking(parameters, whole)
+    PLAIN[getattr(subgroup, f"{name}_tiled")] = _taking(f"{parameters}, log2_size", tiled)
+
+
+def _taking(parameters, f):
+    """f with named parameters, so that Python matches arguments with them."""
+    return eval(f"lambda w, {parameters}: f(w, {parameters})", {"f": f})  # noqa: S307 - text of this file
 
 
 def _fill_subgroup_scans():
@@ -186,6 +190,7 @@ def _fill_subgroup_scans():
         _tiled(
             f"segmented_reduce_{op}",
             lambda w, log2, v, head, op=op: segmented(w, op, scalar(w, v, "subgroup.segmented_reduce"), head, log2),
+            "value, head_flag",
         )
     for op in OPERATORS:
         _tiled(
@@ -199,6 +204,7 @@ def _fill_subgroup_scans():
     _tiled(
         "bitonic_sort_kv",
         lambda w, log2, k, v: sorted_pair(w, scalar(w, k, "subgroup.bitonic_sort_kv"), scalar(w, v, "subgroup"), log2),
+        "key, value",
     )
 
 
@@ -262,13 +268,18 @@ def shuffle_in_tile(kind):
 
 def _fill_subgroup():
     _fill_subgroup_scans()
-    _tiled("all_true", all_true)
-    _tiled("any_true", any_true)
+    _tiled("all_true", all_true, "predicate")
+    _tiled("any_true", any_true, "predicate")
     _tiled("all_equal", all_equal)
-    _tiled("ballot_first_n", ballot_first_n)
-    for name, kind in (("shuffle", INDEX), ("shuffle_up", UP), ("shuffle_down", DOWN), ("shuffle_xor", XOR)):
-        _tiled(name, shuffle_in_tile(kind))
-    _tiled("broadcast", shuffle_in_tile(INDEX))
+    _tiled("ballot_first_n", ballot_first_n, "predicate, n")
+    for name, kind, by in (
+        ("shuffle", INDEX, "index"),
+        ("shuffle_up", UP, "offset"),
+        ("shuffle_down", DOWN, "offset"),
+        ("shuffle_xor", XOR, "mask"),
+    ):
+        _tiled(name, shuffle_in_tile(kind), f"value, {by}")
+    _tiled("broadcast", shuffle_in_tile(INDEX), "value, index")
     _tiled("broadcast_first", lambda w, log2, value: shuffle_in_tile(INDEX)(w, log2, value, 0))
     for name, relation in (("lt", "lt"), ("le", "le"), ("eq", "eq"), ("gt", "gt"), ("ge", "ge")):
         PLAIN[getattr(subgroup, f"lanemask_{name}")] = lambda w, lane_id, r=relation: mask_of(w, r, lane_id)
@@ -301,10 +312,10 @@ def plain(group, name, f):
 def deprecated(group, old, new):
     handler = PLAIN[getattr(_GROUPS[group], new)]
 
-    def warned(w, *values):
+    def warned(w, *values, **named):
         text = f"qd.simt.{group}.{old} is deprecated, use qd.simt.{group}.{new}"
         errors.warn(w, text, errors.current_node(), "DeprecationWarning")
-        return handler(w, *values)
+        return handler(w, *values, **named)
 
     PLAIN[getattr(_GROUPS[group], old)] = warned
 
