@@ -25,6 +25,8 @@ ACCEPTED = {
     "FLAG": "`True` `False`",
     "INT": "integers",
     "COUNT": "integers from 0",
+    "THREADS": "1 to 1024",
+    "MOST_THREADS": "0 to 1024",
     "TEXT": "strings",
     "PATHS": "a list of paths, or one text with `:` between them",
     "FRACTION": "0 to 1",

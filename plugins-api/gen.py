@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 QD = ROOT / "plugins-api/include/qd"
 LAYOUT = "tests/abi/layout.inc"
-HEADERS = ("qd_backend.h", "wire.h", "ext_counts.h", "ext_streams.h")
+HEADERS = ("qd_backend.h", "wire.h", "ext_counts.h", "ext_names.h", "ext_streams.h")
 
 
 def fields_of_row(text: str) -> list[str]:
@@ -134,7 +134,7 @@ class Layout:
 
 # Structs that grow at the end: their size may rise, everything else may not change.
 GROWS = (
-    "QdbHost QdbBackend QdbCaps QdbDeviceInfo QdbInstanceDesc QdbCompileReq QdbArtifactOut QdbMemInfo QdTestCounts QdExtStreams"
+    "QdbHost QdbBackend QdbCaps QdbDeviceInfo QdbInstanceDesc QdbCompileReq QdbArtifactOut QdbMemInfo QdTestCounts QdExtNames QdExtStreams"
 ).split()
 
 

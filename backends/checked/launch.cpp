@@ -23,7 +23,7 @@ struct Check {
   uint64_t word(uint32_t i) const { return static_cast<const uint64_t *>(l.args)[i]; }
 
   void shape() const {
-    if (l.flags & ~(QDB_LAUNCH_RANGE_UNKNOWN | QDB_LAUNCH_REPORTS))
+    if (l.flags & 0xffff & ~(QDB_LAUNCH_RANGE_UNKNOWN | QDB_LAUNCH_REPORTS))
       fail(Violation::bad_value, "flags " + std::to_string(l.flags));
     if (!l.args || reinterpret_cast<uintptr_t>(l.args) % 8)
       fail(Violation::launch_args, l.args ? "an unaligned block" : "NULL");

@@ -25,6 +25,7 @@ struct Primary {
   CUcontext context;
   uint32_t capability;  // 90 for 9.0
   uint32_t multiprocessors, max_block;
+  uint32_t max_shared;  // bytes of a block
   bool pools;  // stream-ordered allocation
 };
 const Primary &primary_of(uint32_t index);
@@ -55,13 +56,15 @@ class Mem : public plugin::Object {
 // One task's code: a module of the driver. The same bytes are loaded once per device.
 class Code {
  public:
-  Code(Device &, std::string_view cubin);  // throws E_ARTIFACT
+  Code(Device &, std::string_view cubin, std::string function);  // throws E_ARTIFACT
   ~Code();
   CUmodule module() const { return module_; }
+  const std::string &function() const { return function_; }  // what its task is called in there
 
  private:
   Device &device_;
   CUmodule module_ = nullptr;
+  const std::string function_;
 };
 
 // A task ready to run: what a QdbEntry is. The function is looked up by the first launch, because the driver loads code
@@ -87,6 +90,13 @@ class Module : public plugin::Object {
   std::unordered_map<std::string, Entry> entries_;  // the map keeps addresses stable
 };
 
+struct Lane {  // of a stream: where tasks run beside those of other lanes
+  CUstream stream = nullptr;
+  CUevent done = nullptr;
+  CUdeviceptr scratch = 0;
+  bool busy = false;  // the stream does not wait for it yet
+};
+
 class Stream : public plugin::Object {
  public:
   explicit Stream(Device &);
@@ -107,12 +117,17 @@ class Stream : public plugin::Object {
   void to_host(const Call &, char *to, CUdeviceptr from, uint64_t size);
   void prepare(Entry &);
   void make_room_for_recursion();
-  CUdeviceptr scratch();
+  void allow_shared(const Entry &, CUfunction);
+  CUdeviceptr scratch(uint32_t lane);
   bool ordered_with(uint64_t native) const;
   bool ready(const QdbLaunch &, Ready &);
-  void launch_one(Ready &);
+  void launch_one(Ready &, CUstream);
   void launch_many(const Entry *first);
-  void launch_large(Ready &);
+  void launch_large(Ready &, CUstream);
+  void launch_in_lanes();
+  Lane &lane(uint32_t k);  // k from 1
+  CUresult join_lanes() noexcept;
+  void drop_lanes() noexcept;
 
   Device &device_;
   CUstream stream_ = nullptr;
@@ -123,6 +138,7 @@ class Stream : public plugin::Object {
   std::mutex graphs_mutex_;   // modules go on other threads
   Graphs graphs_;
   CUdeviceptr scratch_ = 0;
+  std::vector<Lane> lanes_;
 };
 
 class Event : public plugin::Object {
@@ -157,6 +173,7 @@ class Device : public plugin::Object {
   CUdeviceptr allocate(uint64_t size);
   void release(CUdeviceptr) noexcept;  // when all that was started before is done
   std::shared_ptr<Code> code(std::string_view symbol, std::string_view cubin);
+  void name(std::string_view symbol, std::string_view name);  // of a task, for tools
   const Settings &settings() const { return settings_; }
   bool first_stream() { return !streamed_.exchange(true); }  // true once
   CUresult add(Stream *);
@@ -181,6 +198,7 @@ class Device : public plugin::Object {
   std::mutex prepare_mutex;  // of entries
 
  private:
+  std::shared_ptr<Code> named_code(std::string_view symbol, const std::string &name, std::string_view cubin);
   uint64_t wanted_memory() const;
   CUresult take_memory();
   CUresult publish();  // all streams wait for what service_ has
@@ -193,6 +211,7 @@ class Device : public plugin::Object {
   std::mutex streams_mutex_, code_mutex_;
   std::vector<Stream *> streams_;
   std::unordered_map<std::string, std::weak_ptr<Code>> codes_;
+  std::unordered_map<std::string, std::string> names_;  // by symbol, with code_mutex_
   Staging staging_;
 };
 

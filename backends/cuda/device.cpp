@@ -3,6 +3,7 @@
 #include <map>
 
 #include "backends/cuda/cuda.hpp"
+#include "backends/cuda/names.hpp"
 #include "backends/cuda/target.hpp"
 #include "qd/wire.h"
 
@@ -25,6 +26,11 @@ uint32_t capability_of(const Driver &d, CUdevice device) {
   return attribute(d, attribute_cc_major, device) * 10 + attribute(d, attribute_cc_minor, device);
 }
 
+// Above 48 KiB it has to be asked for, kernel by kernel.
+uint32_t max_shared_of(const Driver &d, CUdevice device) {
+  return std::max(attribute(d, attribute_max_shared_asked_for, device), attribute(d, attribute_max_shared, device));
+}
+
 // Freed memory stays with the pool: giving it back to the system costs more than most kernels.
 bool keep_pool(const Driver &d, CUdevice device) {
   CUmemoryPool pool = nullptr;
@@ -42,7 +48,7 @@ const Primary &primary_of(uint32_t index) {
   const std::lock_guard lock(mutex);
   if (const auto it = kept.find(index); it != kept.end()) return it->second;
   const Driver &d = driver();
-  Primary p{&d, device_of(d, index), nullptr, 0, 0, 0, false};
+  Primary p{&d, device_of(d, index), nullptr, 0, 0, 0, 0, false};
   p.capability = capability_of(d, p.device);
   if (!code_target(p.capability))
     throw plugin::Failure(QDB_E_NO_DEVICE, "device " + std::to_string(index) + " has compute capability " +
@@ -50,6 +56,7 @@ const Primary &primary_of(uint32_t index) {
                                                std::to_string(p.capability % 10) + ", expected 6.0 or newer");
   p.multiprocessors = attribute(d, attribute_sm_count, p.device);
   p.max_block = attribute(d, attribute_max_block, p.device);
+  p.max_shared = max_shared_of(d, p.device);
   QDX_CUDA(d, cuDevicePrimaryCtxRetain, &p.context, p.device);
   p.pools = keep_pool(d, p.device);
   return kept.emplace(index, p).first->second;
@@ -81,6 +88,8 @@ void Instance::device_info(const Call &, uint32_t index, QdbDeviceInfo &out) con
   out.total_memory = bytes;
   out.subgroup_size = 32;
   out.max_block_threads = attribute(d, attribute_max_block, device);
+  out.max_block_shared = max_shared_of(d, device);
+  out.clock_khz = attribute(d, attribute_clock_khz, device);
 }
 
 std::unique_ptr<Device> Instance::open(const Call &, uint32_t index) {
@@ -223,8 +232,29 @@ std::shared_ptr<Code> Device::code(std::string_view symbol, std::string_view cub
   const std::lock_guard lock(code_mutex_);
   auto &slot = codes_[key];
   auto found = slot.lock();
-  if (!found) slot = found = std::make_shared<Code>(*this, cubin);
+  if (found) return found;
+  if (const auto name = names_.find(std::string(symbol)); name != names_.end())
+    found = named_code(symbol, name->second, cubin);
+  if (!found) found = std::make_shared<Code>(*this, cubin, std::string(symbol));
+  slot = found;
   return found;
+}
+
+// Null where the driver doesn't take the code under another name: no tool may keep a program from running.
+std::shared_ptr<Code> Device::named_code(std::string_view symbol, const std::string &name, std::string_view cubin) {
+  const std::string other = renamed(cubin, symbol, name);
+  if (other.empty()) return nullptr;
+  try {
+    const Current current(driver(), primary_.context);
+    auto code = std::make_shared<Code>(*this, other, name);
+    CUfunction f = nullptr;
+    return driver().cuModuleGetFunction(&f, code->module(), name.c_str()) == 0 ? code : nullptr;
+  } catch (const plugin::Failure &) { return nullptr; }
+}
+
+void Device::name(std::string_view symbol, std::string_view name) {
+  const std::lock_guard lock(code_mutex_);
+  names_.try_emplace(std::string(symbol), name);
 }
 
 Device::Lane &Device::lane(uint32_t k) {

@@ -32,7 +32,9 @@ struct KernelNode {  // CUDA_KERNEL_NODE_PARAMS of the first version, which ever
 // Numbers of the driver's enumerations that we use.
 inline constexpr int limit_stack_size = 0;
 inline constexpr int attribute_max_block = 1, attribute_sm_count = 16, attribute_cc_major = 75, attribute_cc_minor = 76,
-                     attribute_memory_pools = 115;
+                     attribute_memory_pools = 115, attribute_clock_khz = 13, attribute_max_shared = 8,
+                     attribute_max_shared_asked_for = 97;
+inline constexpr int function_shared_bytes = 8;  // that a launch may bring beside the code's own
 inline constexpr int jit_error_log = 5, jit_error_log_bytes = 6, jit_input_ptx = 1, pool_release_threshold = 4;
 inline constexpr unsigned stream_default = 0, stream_non_blocking = 1, event_default = 0,
                           event_disable_timing = 2;

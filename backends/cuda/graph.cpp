@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "backends/cuda/cuda.hpp"
 
@@ -19,7 +20,12 @@ struct Parameters {  // of a node: read by the driver before its call returns
   explicit Parameters(const Ready &r)
       : list{const_cast<void *>(r.args), const_cast<int64_t *>(&r.begin), const_cast<int64_t *>(&r.end),
              const_cast<int64_t *>(&r.check), const_cast<CUdeviceptr *>(&r.scratch)},
-        node{r.entry->function.load(std::memory_order_relaxed), {r.blocks, 1, 1}, {r.block, 1, 1}, 0, list, nullptr} {}
+        node{r.entry->function.load(std::memory_order_relaxed),
+             {r.blocks, 1, 1},
+             {r.block, 1, 1},
+             r.entry->meta.shared,
+             list,
+             nullptr} {}
 };
 
 }  // namespace
@@ -33,20 +39,30 @@ void Graph::drop() {
 }
 
 bool Graph::same_tasks(const std::vector<Ready> &tasks) const {
-  return tasks.size() == nodes_.size() && std::equal(tasks.begin(), tasks.end(), nodes_.begin(),
-                                                     [](const Ready &r, const Node &n) { return r.entry == n.entry; });
+  return tasks.size() == nodes_.size() &&
+         std::equal(tasks.begin(), tasks.end(), nodes_.begin(),
+                    [](const Ready &r, const Node &n) { return r.entry == n.entry && r.lane == n.lane; });
 }
 
 bool Graph::make(const std::vector<Ready> &tasks) {
   if (driver_.cuGraphCreate(&graph_, 0)) return graph_ = nullptr, false;
   blocks_.clear();
+  // What the next task of no lane waits for: the last task of each lane, or the last one of none.
+  std::map<uint32_t, CUgraphNode> last;
+  CUgraphNode before = nullptr;
   for (size_t k = 0; k < tasks.size(); k++) {
     const Ready &r = tasks[k];
     const Parameters p(r);
     Node &n = nodes_[k];
-    n = {r.entry, nullptr, r.blocks, r.block, r.begin, r.end, r.check, r.scratch, blocks_.size()};
-    if (driver_.cuGraphAddKernelNode(&n.node, graph_, k ? &nodes_[k - 1].node : nullptr, k ? 1 : 0, &p.node))
-      return false;
+    n = {r.entry, nullptr, r.blocks, r.block, r.begin, r.end, r.check, r.scratch, r.lane, blocks_.size()};
+    std::vector<CUgraphNode> waits_for;
+    if (const auto own = last.find(r.lane); r.lane && own != last.end()) waits_for = {own->second};
+    else if (!r.lane && !last.empty())
+      for (const auto &[lane, node] : last) waits_for.push_back(node);
+    else if (before) waits_for = {before};
+    if (driver_.cuGraphAddKernelNode(&n.node, graph_, waits_for.data(), waits_for.size(), &p.node)) return false;
+    if (r.lane) last[r.lane] = n.node;
+    else last.clear(), before = n.node;
     const auto *words = static_cast<const uint64_t *>(r.args);
     blocks_.insert(blocks_.end(), words, words + r.entry->meta.arg_words);
   }
@@ -77,7 +93,7 @@ bool Graph::launch(const std::vector<Ready> &tasks, CUstream stream) {
     if (executable_) wanted_ = std::min(2 * wanted_, most_wanted);
     drop();
     nodes_.clear();
-    for (const Ready &r : tasks) nodes_.push_back({r.entry, nullptr, 0, 0, 0, 0, 0, 0, 0});
+    for (const Ready &r : tasks) nodes_.push_back({r.entry, nullptr, 0, 0, 0, 0, 0, 0, r.lane, 0});
     seen_ = 0;
   }
   if (!executable_ && seen_ < wanted_) return seen_++, false;

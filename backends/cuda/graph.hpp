@@ -1,5 +1,5 @@
-// graph.hpp: a kernel of several tasks as a CUDA graph: the tasks one after the other, launched by one call of the
-// driver. Made when the kernel has run twice with the same tasks; what differs from the last launch (geometry, argument
+// graph.hpp: a kernel of several tasks as a CUDA graph, launched by one call of the driver: the tasks one after the
+// other, those of lanes in branches. Made when the kernel has run twice with the same tasks; what differs from the last launch (geometry, argument
 // blocks) is changed in place. A graph never decides anything: where it can't be made, the tasks are launched one by
 // one.
 #pragma once
@@ -20,6 +20,7 @@ struct Ready {  // one task with everything that a launch needs
   int64_t begin, end, check;
   CUdeviceptr scratch;
   const void *args;
+  uint32_t lane;  // tasks of different lanes run side by side; 0: in order with all
 };
 
 class Graph {  // of one kernel on one stream
@@ -38,6 +39,7 @@ class Graph {  // of one kernel on one stream
     uint32_t blocks, block;
     int64_t begin, end, check;
     CUdeviceptr scratch;
+    uint32_t lane;
     size_t args;  // where its block begins in blocks_
   };
   bool same_tasks(const std::vector<Ready> &) const;

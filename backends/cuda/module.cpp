@@ -6,7 +6,8 @@ namespace qd::cuda {
 
 using plugin::Failure;
 
-Code::Code(Device &device, std::string_view cubin) : device_(device) {
+Code::Code(Device &device, std::string_view cubin, std::string function)
+    : device_(device), function_(std::move(function)) {
   const Driver &d = device.driver();
   const Current current(d, device.primary().context);
   const CUresult r = d.cuModuleLoadData(&module_, cubin.data());

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "backends/cuda/cuda.hpp"
+#include "backends/cuda/names.hpp"
+#include "qd/ext_names.h"
 #include "qd/ext_streams.h"
 
 namespace qd::cuda {
@@ -32,6 +34,7 @@ Stream::~Stream() {
     const Current current(d, device_.primary().context);
     d.cuStreamSynchronize(stream_);
     graphs_.clear();
+    drop_lanes();
     if (scratch_) device_.release(scratch_);
     d.cuEventDestroy(order_);
     d.cuStreamDestroy(stream_);
@@ -160,6 +163,7 @@ constexpr QdExtStreams streams = {sizeof(QdExtStreams),
 }  // namespace
 
 const void *Instance::extension(std::string_view name, uint32_t version) const {
+  if (name == QD_EXT_NAMES_NAME && version == QD_EXT_NAMES_VERSION) return names_extension();
   return name == QD_EXT_STREAMS_NAME && version == QD_EXT_STREAMS_VERSION ? &streams : nullptr;
 }
 

@@ -63,6 +63,7 @@ llvm_emitter::TargetHooks hooks(uint32_t sm) {
   h.report_symbol = "qd_cuda_report";
   h.math = device_math;
   h.grid.shared_space = shared_space;
+  h.grid.own_shared = own_shared;
   h.grid.warp = warp;
   h.grid.block_index = special<in::nvvm_read_ptx_sreg_ctaid_x>;
   h.grid.block_count = special<in::nvvm_read_ptx_sreg_nctaid_x>;
@@ -183,6 +184,7 @@ BuiltTask build_module(llvm::Module &m, const view::View &unit, llvm::StringRef 
   if (unit.threads() && asked) meta.block = asked;  // binding
   meta.asked = asked != 0;
   meta.recursive = unit.recursive();
+  if (const uint64_t bytes = llvm_emitter::shared_bytes(unit); bytes > own_shared) meta.shared = uint32_t(bytes);
   meta.axes = unit.parallel() ? unit.parallel()->axes : 0;
   llvm::Function *f = m.getFunction(symbol);
   f->setCallingConv(llvm::CallingConv::PTX_Kernel);

@@ -23,9 +23,7 @@ llvm::Value *barrier_vote(Builder &b, const Together &t) {
   return b.CreateZExt(call(b, ids[t.kind], {b.getInt32(0), t.x}), b.getInt32Ty());
 }
 
-llvm::Value *fence(Builder &b, uint32_t scope) {
-  return call(b, scope < 2 ? in::nvvm_membar_cta : in::nvvm_membar_gl);
-}
+llvm::Value *fence(Builder &b, uint32_t scope) { return call(b, scope < 2 ? in::nvvm_membar_cta : in::nvvm_membar_gl); }
 
 // The last operand holds where segments end and how lanes are clamped: 0 in a shuffle up, 31 else.
 llvm::Value *shuffle(Builder &b, const Together &t) {
@@ -67,12 +65,9 @@ void end_thread(Builder &b) { call(b, in::nvvm_exit); }
 
 void check_threads(const view::View &unit, uint32_t sm) {
   if (sm < 70 && unit.uses(Op::match))
-    throw plugin::Failure(QDB_E_UNSUPPORTED, "warp.match_any and match_all need a GPU of compute capability 7.0 or later");
-  uint64_t bytes = 0;
-  for (uint32_t p = 0; p < unit.n_params(); p++)
-    if (unit.param(p).alias == QD_ALIAS_SHARED)
-      bytes = (bytes + 15) / 16 * 16 + uint64_t(unit.param(p).count) * view::info(view::Type(unit.param(p).type)).bytes;
-  if (bytes > most_shared)
+    throw plugin::Failure(QDB_E_UNSUPPORTED,
+                          "warp.match_any and match_all need a GPU of compute capability 7.0 or later");
+  if (const uint64_t bytes = llvm_emitter::shared_bytes(unit); bytes > most_shared)
     throw plugin::Failure(QDB_E_UNSUPPORTED, "the shared arrays of a loop need " + std::to_string(bytes) +
                                                  " bytes, a block has at most " + std::to_string(most_shared));
 }

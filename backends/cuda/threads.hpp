@@ -4,7 +4,8 @@
 
 namespace qd::cuda {
 
-inline constexpr uint64_t most_shared = 48 * 1024;  // bytes of a block's memory without asking the driver for more
+inline constexpr uint64_t own_shared = 48 * 1024;    // bytes of a block's memory that code may have of its own
+inline constexpr uint64_t most_shared = 227 * 1024;  // that a launch may bring; devices have less or as much
 
 llvm::Value *together(llvm::IRBuilder<> &, const llvm_emitter::Together &);
 void end_thread(llvm::IRBuilder<> &);

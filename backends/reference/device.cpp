@@ -12,6 +12,7 @@ void Instance::device_info(const Call &, uint32_t, QdbDeviceInfo &out) {
   out.total_memory = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
   out.subgroup_size = 1;
   out.max_block_threads = 1;
+  out.max_block_shared = 227 << 10;  // that of compute capability 9.0
 }
 
 std::unique_ptr<Device> Instance::open(const Call &, uint32_t) { return std::make_unique<Device>(); }

@@ -162,6 +162,8 @@ class Context {
   virtual void before(uint64_t native) = 0;  // and the other way round
   virtual void interrupt() = 0;              // asks a running compile to stop: Error{interrupted}
   virtual std::string device_name() const = 0;
+  virtual uint32_t max_block_shared() const = 0;  // bytes that the threads of a block share at most
+  virtual uint32_t clock_khz() const = 0;         // nominal rate of the device's clock; 0: not known
   virtual void quiesce(uint32_t why) = 0;  // 1 forked child, 2 interpreter exit
   // How often the plugin was asked to work (its extension "qd.test.counts"), by name; empty where it doesn't count.
   virtual std::map<std::string, uint64_t> counts() const = 0;

@@ -66,6 +66,8 @@ class Backend {
   virtual std::shared_ptr<Buffer> alloc(uint64_t bytes) = 0;            // zeroed
   // Which queue launch() of the calling thread goes to: launches on different ones may run side by side.
   virtual uint64_t queue() const { return 0; }
+  // What people call a task, before it is loaded.
+  virtual void name(std::string_view symbol, std::string_view name) { (void)symbol, (void)name; }
   // One call of the plugin on the stream of the calling thread. Throws "the runtime was reset" after close.
   virtual void launch(const LaunchNames &, const QdbLaunch *launches, uint32_t n) = 0;
 };

@@ -256,7 +256,10 @@ std::unique_ptr<Module> Compiler::load(std::vector<Job> &jobs, Observations &see
       const trace::Span span("load", jobs[0].tasks[0]->name);
       const auto t = Clock::now();
       std::vector<Artifact> artifacts;
-      for (const Job &j : jobs) artifacts.push_back(j.finished);
+      for (const Job &j : jobs) {
+        artifacts.push_back(j.finished);
+        for (const split::Task *task : j.tasks) backend_->name(task->symbol, task->name);
+      }
       auto module = backend_->load(artifacts);
       for (const Job &j : jobs)
         for (const split::Task *task : j.tasks)

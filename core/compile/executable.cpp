@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/compile/arenas.hpp"
+#include "core/compile/sections.hpp"
 #include "core/compile/uses.hpp"
 #include "core/support/trace.hpp"
 
@@ -59,6 +60,7 @@ class Loaded final : public Executable {
 
   std::unique_ptr<Block> new_block() const;
   void bind(Block &, Arena &) const;
+  void put_sections(Block &, const uint64_t *words) const;
   QdReportHeader report_header(const Arena &) const;
   void clear_reports(Arena &) const;
   [[noreturn]] void fail(const Error &) const;
@@ -75,6 +77,8 @@ class Loaded final : public Executable {
   std::vector<OneWord> one_word_;
   std::vector<Computed> computed_;
   std::vector<uint32_t> first_word_;  // of each task in the block
+  std::vector<std::pair<uint32_t, uint32_t>> apart_;  // words that must differ for sections to hold
+  std::vector<uint32_t> sections_;                    // flags of each launch while they do; empty: none has one
   std::vector<uint32_t> random_;      // words for the random key of tasks that draw: other blocks stay as they were
   bool reports_ = false;
   std::atomic<Block *> spare_{nullptr};
@@ -90,6 +94,8 @@ Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr
       observations_(std::move(seen)) {
   bool may_fail = false;
   uint32_t word = 0;
+  auto sections = sections_of(plan_);
+  apart_ = std::move(sections.apart);
   for (const split::Step &step : plan_.steps) {
     const split::Task &t = plan_.tasks[step.task];
     const uint32_t ordinal = uint32_t(template_.launches.size());
@@ -107,6 +113,7 @@ Loaded::Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr
     template_.launches.push_back(l);
     names_.tasks.push_back({t.name, t.parallel});
     first_word_.push_back(word);
+    if (sections.of[ordinal]) sections_.resize(plan_.steps.size(), 0), sections_[ordinal] = sections.of[ordinal];
     if (t.random) random_.push_back(word + QD_ARG_RANDOM);
     for (const auto &m : t.words)
       for (uint32_t i = 0; i < m.count; ++i) moves_.push_back({word + m.to + i, m.from + i});
@@ -156,12 +163,20 @@ void Loaded::launch(uint64_t *words) {
     l.end = n < 0 ? 1 : n;
     l.flags = n < 0 ? l.flags | QDB_LAUNCH_RANGE_UNKNOWN : l.flags & ~QDB_LAUNCH_RANGE_UNKNOWN;
   }
+  if (!sections_.empty()) put_sections(*block, words);
   if (!block->launches.empty()) {
     try {
       backend_->launch(names_, block->launches.data(), uint32_t(block->launches.size()));
     } catch (const Error &e) { fail(e); }
   }
   block.reset(spare_.exchange(block.release(), std::memory_order_acq_rel));  // another thread's comes back, to be freed
+}
+
+void Loaded::put_sections(Block &b, const uint64_t *words) const {
+  bool hold = true;
+  for (const auto &[x, y] : apart_) hold = hold && words[x] != words[y];
+  for (size_t i = 0; i < sections_.size(); ++i)
+    b.launches[i].flags = (b.launches[i].flags & 0xffff) | QDB_LAUNCH_SECTION(hold ? sections_[i] : 0);
 }
 
 // The plugin knows a task by its symbol; people know it by its name.

@@ -6,15 +6,13 @@
 #include "qd/ir_view.hpp"
 
 namespace qd::compile {
-namespace {
 
-Use use_of(view::Op op) {
+Use use_of(const QdInst &r) {
+  const view::Op op = view::op_of(r);
   const view::OpInfo &row = view::op_table[size_t(op)];
   if (row.sig.empty() || row.sig[0] != 'p' || op == view::Op::arg || op == view::Op::shape) return Use::none;
   return op == view::Op::load || op == view::Op::volatile_load ? Use::reads : Use::writes;
 }
-
-}  // namespace
 
 std::vector<Use> used_words(const split::Plan &plan) {
   std::vector<Use> uses(plan.n_words, Use::none);
@@ -25,7 +23,7 @@ std::vector<Use> used_words(const split::Plan &plan) {
     for (uint32_t f = 0; f < unit.n_functions(); ++f)
       for (uint32_t i = 0; i < unit.function(f).count; ++i) {
         const QdInst &r = unit.function(f).code[i];
-        const Use use = use_of(view::op_of(r));
+        const Use use = use_of(r);
         if (use == Use::none) continue;
         if (view::words(unit.param(r.a)) == 0) continue;  // shared by a block
         const uint32_t word = unit.param_word(r.a);

@@ -222,9 +222,9 @@ void Builder::set_block_size(uint32_t n) {
   s_->unit.funcs[0].code[s_->parallel].arg[1] = n;
 }
 
-void Builder::name_loop(std::string name) {
+Loop &Builder::loop() {
   QD_ASSERT(s_->parallel != no_val);
-  s_->unit.debug.loops[s_->parallel] = std::move(name);
+  return s_->unit.debug.loops[s_->parallel];
 }
 
 uint32_t Builder::depth() const { return uint32_t(s_->grow().scopes.size()); }

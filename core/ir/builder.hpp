@@ -36,7 +36,7 @@ class Builder {
   // Block size of the `parallel` that is open in the entry, or was last: its threads turn out to work together.
   uint32_t block_size() const;            // 0: any; also without a parallel
   void set_block_size(uint32_t n);
-  void name_loop(std::string name);       // the same `parallel`, for people
+  Loop &loop();                           // what is noted of the same `parallel`, for the plan
   uint32_t depth() const;                 // open regions of the current function
   uint32_t rewrites() const;              // how often emit() answered with a value it had, or a simpler one
 

@@ -98,10 +98,15 @@ struct Func {
   bool operator==(const Func &) const = default;
 };
 
+struct Loop {
+  std::string name;      // for people
+  uint32_t section = 0;  // loops of different sections may run side by side; 0: in order with all
+};
+
 struct Debug {
   std::string name;
   std::vector<std::string> params;
-  std::map<uint32_t, std::string> loops;  // by record of a `parallel` of the entry
+  std::map<uint32_t, Loop> loops;  // by record of a `parallel` of the entry
 };
 
 struct Unit {

@@ -59,6 +59,15 @@ void Device::sync() const {
   c.check(c.table.device_sync(handle_, &c.err), "device_sync");
 }
 
+void Device::name(std::string_view symbol, std::string_view name) const {
+  std::string plain(name);
+  for (char &c : plain)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  const QdbStr s = str(symbol), n = str(plain);
+  Call c(*this);
+  c.check(instance_->names()->task(handle_, &s, &n, &c.err), "names.task");
+}
+
 std::unique_ptr<Module> Module::load(std::shared_ptr<Device> device, std::span<const Artifact> artifacts) {
   std::unique_ptr<Module> module(new Module(std::move(device)));
   std::vector<QdbArtifact> list;

@@ -72,6 +72,8 @@ std::shared_ptr<Instance> Instance::create(const Library &library, std::shared_p
   made->turns_ = std::make_unique<Turns>(limit);
   const auto *streams = static_cast<const QdExtStreams *>(made->extension(QD_EXT_STREAMS_NAME, QD_EXT_STREAMS_VERSION));
   if (streams && QDB_HAS(streams, QdExtStreams, before_native)) made->streams_ = streams;
+  const auto *names = static_cast<const QdExtNames *>(made->extension(QD_EXT_NAMES_NAME, QD_EXT_NAMES_VERSION));
+  if (names && QDB_HAS(names, QdExtNames, kernel_end)) made->names_ = names;
   return made;
 }
 

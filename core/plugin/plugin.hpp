@@ -17,6 +17,7 @@
 #include "cache/store.hpp"
 #include "core/api/core.hpp"
 #include "core/support/thread_pool.hpp"
+#include "qd/ext_names.h"
 #include "qd/ext_streams.h"
 #include "qd/qd_backend.h"
 
@@ -86,6 +87,7 @@ class Instance {
   QdbInstance *raw() const { return handle_; }
   const void *extension(std::string_view name, uint32_t version) const;  // null: not there
   const QdExtStreams *streams() const { return streams_; }               // null: one queue
+  const QdExtNames *names() const { return names_; }                     // null: nobody looks
 
  private:
   Instance(const Library &, std::shared_ptr<Services>);
@@ -96,6 +98,7 @@ class Instance {
   QdbInstance *handle_ = nullptr;
   Caps caps_;
   const QdExtStreams *streams_ = nullptr;
+  const QdExtNames *names_ = nullptr;
   std::unique_ptr<Turns> turns_;
   std::atomic<bool> quiesced_ = false;
 };
@@ -107,6 +110,7 @@ class Device {
   const std::shared_ptr<Instance> &instance() const { return instance_; }
   std::string target(uint32_t level) const;  // canonical bytes; 1: of code, 2: of finished code
   void sync() const;
+  void name(std::string_view symbol, std::string_view name) const;  // only where the instance has names()
   QdbDevice *raw() const { return handle_; }
 
  private:

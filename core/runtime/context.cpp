@@ -75,11 +75,10 @@ class OpenContext final : public Context {
     auto instance = plugin::Instance::create(library, make_services(config), options);
     if (!instance->device_count())
       throw Error(Kind::runtime, arch_ + ": the driver is there, but no device [QDB_E_NO_DEVICE]", QDB_E_NO_DEVICE);
-    auto info = instance->device_info(0);
+    info_ = instance->device_info(0);
     host_shared_ = instance->caps().has(QDB_CAP_HOST_SHARED);
-    device_name_ = info.name;
     auto pool = instance->services().pool;
-    session_ = std::make_shared<Session>(plugin::Device::open(instance, 0), info);
+    session_ = std::make_shared<Session>(plugin::Device::open(instance, 0), info_);
     if (config.kernel_profiler) profiler_ = std::make_shared<Profiler>(session_);
     offline_cache_ = config.offline_cache;
     store_ = open_store(config);
@@ -98,7 +97,9 @@ class OpenContext final : public Context {
   }
   const std::string &arch() const override { return arch_; }
   bool host_shared() const override { return host_shared_; }
-  std::string device_name() const override { return device_name_; }
+  std::string device_name() const override { return info_.name; }
+  uint32_t max_block_shared() const override { return info_.max_block_shared; }
+  uint32_t clock_khz() const override { return info_.clock_khz; }
   std::shared_ptr<Buffer> alloc(uint64_t bytes) override {
     auto use = session_->use();
     return make_buffer(session_, bytes);
@@ -176,7 +177,8 @@ class OpenContext final : public Context {
     return key;
   }
 
-  std::string arch_, device_name_;
+  std::string arch_;
+  QdbDeviceInfo info_{};
   bool host_shared_ = false, offline_cache_ = true;
   std::shared_ptr<cache::Store> store_;
   std::shared_ptr<Session> session_;

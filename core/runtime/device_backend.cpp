@@ -23,6 +23,21 @@ class LoadedModule final : public compile::Module, public Resource {
   std::unique_ptr<plugin::Module> module_;
 };
 
+class Named {  // tells a tool which kernel is being launched
+ public:
+  Named(const QdExtNames *names, const char *kernel) : names_(names) {
+    if (names_) names_->kernel_begin(kernel);
+  }
+  ~Named() {
+    if (names_) names_->kernel_end();
+  }
+  Named(const Named &) = delete;
+  Named &operator=(const Named &) = delete;
+
+ private:
+  const QdExtNames *names_;
+};
+
 class SessionBackend : public compile::Backend {
  public:
   explicit SessionBackend(std::shared_ptr<Session> session) : session_(std::move(session)) {
@@ -68,9 +83,16 @@ class SessionBackend : public compile::Backend {
 
   uint64_t queue() const override { return session_->queue_number(); }
 
+  void name(std::string_view symbol, std::string_view name) override {
+    if (!session_->instance().names()) return;
+    auto use = session_->use();
+    session_->device()->name(symbol, name);
+  }
+
   void launch(const compile::LaunchNames &names, const QdbLaunch *launches, uint32_t n) override {
     auto use = session_->use();
     session_->note(names.kernel);
+    const Named range(session_->instance().names(), names.kernel);
     session_->on_stream([&](plugin::Stream &s) { s.launch({launches, n}); });
   }
 

@@ -18,7 +18,7 @@ Val copy_record(ir::Builder &b, const Inst &in, const Renaming &to) {
 
 Val copy_entry_record(ir::Builder &b, const ir::Unit &from, Val id, const Renaming &to) {
   const Val copy = copy_record(b, from.code()[id], to);
-  if (const auto named = from.debug.loops.find(id); named != from.debug.loops.end()) b.name_loop(named->second);
+  if (const auto noted = from.debug.loops.find(id); noted != from.debug.loops.end()) b.loop() = noted->second;
   return copy;
 }
 

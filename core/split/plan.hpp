@@ -62,6 +62,7 @@ enum class StepKind : uint8_t { task };
 struct Step {
   StepKind kind = StepKind::task;
   uint32_t task = 0;
+  uint32_t section = 0;  // steps of different ones may run side by side; 0: in order with all
 };
 
 struct Plan {
@@ -76,7 +77,7 @@ struct Plan {
 inline std::string symbol_of(const cache::Digest &d) { return "qd_" + d.hex().substr(0, 16); }
 
 // The stored form (plan_wire.cpp). Raised when the fields of a plan or their meaning change.
-inline constexpr int plan_version = 2;
+inline constexpr int plan_version = 3;
 std::string to_bytes(const Plan &);
 std::optional<Plan> plan_from_bytes(std::string_view);  // nothing: not such bytes, or a number in them can't be right
 

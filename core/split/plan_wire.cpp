@@ -16,6 +16,7 @@ namespace {
 
 constexpr char magic[8] = {'q', 'd', 'p', 'l', 'a', 'n', char('0' + plan_version), 0};
 constexpr uint32_t most_words = 1u << 20, most_scratch = 1u << 30, most_outputs = QD_RESULT_BYTES / 8;
+constexpr uint32_t most_sections = 0xffff;
 
 struct Writer {
   std::string out;
@@ -110,7 +111,7 @@ void visit(A &a, Task &t) {
 template <class A>
 void visit(A &a, Plan &p) {
   a.text(p.name);
-  a.list(p.steps, 5, [](A &in, Step &s) { in.number(s.kind), in.number(s.task); });
+  a.list(p.steps, 9, [](A &in, Step &s) { in.number(s.kind), in.number(s.task), in.number(s.section); });
   a.list(p.tasks, 65, [](A &in, Task &t) { visit(in, t); });
   a.number(p.n_words);
   a.number(p.scratch_bytes);
@@ -176,7 +177,7 @@ bool sound(const Plan &p) {
       p.n_outputs > most_outputs)
     return false;
   for (const Step &s : p.steps)
-    if (s.kind != StepKind::task || s.task >= p.tasks.size()) return false;
+    if (s.kind != StepKind::task || s.task >= p.tasks.size() || s.section > most_sections) return false;
   for (const Task &t : p.tasks)
     if (!sound(t, p)) return false;
   return true;

@@ -90,7 +90,11 @@ void Planner::add(const Piece &piece) {
   t.digest = cache::digest_of(t.bytes);
   t.symbol = symbol_of(t.digest);
   t.name = plan_.name + "_" + std::to_string(plan_.tasks.size());
-  for (const auto &[record, loop] : piece.unit.debug.loops) t.name += "_" + loop;
+  uint32_t section = 0;
+  for (const auto &[record, loop] : piece.unit.debug.loops) {
+    if (!loop.name.empty()) t.name += "_" + loop.name;
+    section = loop.section;
+  }
   t.parallel = piece.parallel;
   t.sites = std::move(site_map);
   std::vector<Source> sources;
@@ -106,7 +110,7 @@ void Planner::add(const Piece &piece) {
     for (const Inst &in : f.code)
       if (in.op == Op::report) t.reports = true, t.fails |= in.arg[1] != 0;
       else t.random |= in.op == Op::random;
-  plan_.steps.push_back({StepKind::task, uint32_t(plan_.tasks.size())});
+  plan_.steps.push_back({StepKind::task, uint32_t(plan_.tasks.size()), section});
   plan_.tasks.push_back(std::move(t));
 }
 

@@ -69,10 +69,12 @@ PyObject *shared(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   });
 }
 
-PyObject *name_loop(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+PyObject *note_loop(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   return guarded([&] {
-    expect_args(n, 1, 1, "name_loop");
-    state(self).lang.b.name_loop(std::string(text(args[0])));
+    expect_args(n, 2, 2, "note_loop");
+    const int64_t section = int_arg(args[1], "section");
+    if (section < 0 || section > UINT16_MAX) raise("ValueError", "note_loop: section out of range");
+    state(self).lang.b.loop() = {std::string(text(args[0])), uint32_t(section)};
     return Py_NewRef(Py_None);
   });
 }
@@ -91,7 +93,7 @@ PyObject *block_size(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 PyMethodDef builder_threads_methods[] = {
     method("together", together, "What threads of a block do together: a row of ops.def by name, its kind, a mask"),
     method("shared", shared, "Memory of a block: the number of its parameter"),
-    method("name_loop", name_loop, "Names the parallel that is open, for people"),
+    method("note_loop", note_loop, "Name and section of the parallel that is open: for people, and for the plan"),
     method("block_size", block_size, "Block size of the parallel that is open; sets it when one is given"),
     {}};
 

@@ -248,6 +248,8 @@ void bind_context(nb::module_ &m) {
              h.arch = h.context->arch();
              h.device_name = h.context->device_name();
              h.host_shared = h.context->host_shared();
+             h.max_block_shared = h.context->max_block_shared();
+             h.clock_khz = h.context->clock_khz();
              std::erase_if(live_contexts(), [](const auto &weak) { return weak.expired(); });
              live_contexts().push_back(h.context);
              new (self) ContextHandle(std::move(h));
@@ -255,6 +257,8 @@ void bind_context(nb::module_ &m) {
       .def_ro("arch", &ContextHandle::arch)
       .def_ro("device_name", &ContextHandle::device_name)
       .def_ro("host_shared", &ContextHandle::host_shared)
+      .def_ro("max_block_shared", &ContextHandle::max_block_shared)
+      .def_ro("clock_khz", &ContextHandle::clock_khz)
       .def("close",
            [](ContextHandle &self) {
              if (const auto c = std::exchange(self.context, nullptr)) without_gil(true, [&] { c->close(); });

@@ -14,6 +14,7 @@ struct ContextHandle {
   std::shared_ptr<Context> context;  // null after close()
   std::string arch, device_name;
   bool host_shared = false;
+  uint32_t max_block_shared = 0, clock_khz = 0;
 };
 struct BufferHandle {
   std::shared_ptr<Buffer> buffer;

@@ -38,16 +38,15 @@ _NAMES = {
     "lang.ops": """abs acos asin atan2 atomic_add atomic_and atomic_cas atomic_exchange atomic_max atomic_min atomic_mul
         atomic_or atomic_sub atomic_xor bit_cast bit_shr cast ceil cos exp floor frexp log max min pow randn random
         raw_div raw_mod round rsqrt select sin sqrt tan tanh volatile_load""",
-    "lang.static": """assume_in_range block_local cache_read_only clock_counter global_thread_idx grouped loop_config mesh_local
-        mesh_patch_idx ndrange no_activate one static static_assert static_print stop_grad zero""",
+    "lang.static": """assume_in_range block_local cache_read_only clock_counter clock_freq_hz global_thread_idx grouped loop_config
+        mesh_local mesh_patch_idx ndrange no_activate one static static_assert static_print stop_grad zero""",
     "lang.decompositions": "eig make_spd polar_decompose solve svd sym_eig",
     "lang.tensor": "Backend MatrixTensor Tensor VectorTensor tensor wrap",
     "lang.streams": "Event Stream create_event create_stream",
     "lang.perf_dispatch": "perf_dispatch",
     "lang.graph_names": "GraphStatus graph_do_while graph_parallel graph_parallel_context stream_parallel",
     "lang.buffer_view": "BufferView",
-    "lang.later": """BitpackedFields Mesh MeshInstance activate append checkpoint clock_freq_hz deactivate
-        is_active length""",
+    "lang.later": """BitpackedFields Mesh MeshInstance activate append checkpoint deactivate is_active length""",
     "": "ad algorithms experimental graph interop lang linalg math profiler simt sparse tools types",
 }
 _HIDDEN = {

@@ -72,7 +72,6 @@ from quadrants.lang.later import MeshInstance as MeshInstance
 from quadrants.lang.later import activate as activate
 from quadrants.lang.later import append as append
 from quadrants.lang.later import checkpoint as checkpoint
-from quadrants.lang.later import clock_freq_hz as clock_freq_hz
 from quadrants.lang.later import deactivate as deactivate
 from quadrants.lang.later import is_active as is_active
 from quadrants.lang.later import length as length
@@ -164,6 +163,7 @@ from quadrants.lang.static import assume_in_range as assume_in_range
 from quadrants.lang.static import block_local as block_local
 from quadrants.lang.static import cache_read_only as cache_read_only
 from quadrants.lang.static import clock_counter as clock_counter
+from quadrants.lang.static import clock_freq_hz as clock_freq_hz
 from quadrants.lang.static import global_thread_idx as global_thread_idx
 from quadrants.lang.static import grouped as grouped
 from quadrants.lang.static import loop_config as loop_config

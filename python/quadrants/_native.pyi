@@ -112,7 +112,7 @@ class Builder:
     def together(self, name: str, kind: int, mask: Operand | None, *operands: Operand) -> Value: ...
     """name: thread position barrier barrier_vote fence shuffle vote match active clock (ops.def)"""
     def shared(self, dtype: DataType, count: int, name: str) -> int: ...                   # a parameter's number
-    def name_loop(self, name: str) -> None: ...                                             # the open parallel
+    def note_loop(self, name: str, section: int) -> None: ...                               # of the open parallel
     def block_size(self, size: int = ...) -> int: ...                                      # of the open parallel
     # control
     def parallel(self, lo: Sequence[Operand], hi: Sequence[Operand], block_dim: int = 0) -> list[Value]: ...
@@ -140,6 +140,8 @@ class Context:
     arch: str
     host_shared: bool
     device_name: str
+    max_block_shared: int                                    # bytes that the threads of a block share at most
+    clock_khz: int                                           # nominal rate of what `clock` counts; 0: not known
     def close(self) -> None: ...
     def sync(self) -> None: ...
     def interrupt(self) -> None: ...

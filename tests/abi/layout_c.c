@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "qd/ext_counts.h"
+#include "qd/ext_names.h"
 #include "qd/ext_streams.h"
 #include "qd/qd_backend.h"
 #include "qd/wire.h"

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "qd/ext_names.h"
 #include "qd/ext_streams.h"
 #include "qd/qd_backend.h"
 
@@ -33,7 +34,7 @@ std::set<std::string> all(const std::string &text, const std::string &pattern) {
 TEST(Layout, SnapshotHoldsEveryStruct) {
   EXPECT_TRUE(qd_layout_is_checked());
   std::set<std::string> structs;
-  for (const char *header : {"qd_backend.h", "wire.h", "ext_counts.h", "ext_streams.h"})
+  for (const char *header : {"qd_backend.h", "wire.h", "ext_counts.h", "ext_names.h", "ext_streams.h"})
     structs.merge(all(read("plugins-api/include/qd/" + std::string(header)), "typedef struct (\\w+) \\{"));
   EXPECT_EQ(structs, all(read("tests/abi/layout.inc"), "QD_SIZE\\((\\w+),"));
 }

@@ -109,6 +109,8 @@ class FakeBackend final : public compile::Backend {
     }
     return std::make_unique<FakeModule>(*this, std::move(symbols));
   }
+  void name(std::string_view symbol, std::string_view name) override { names[std::string(symbol)] = name; }
+  std::map<std::string, std::string> names;  // of tasks, by symbol
   std::shared_ptr<Buffer> alloc(uint64_t bytes) override { return std::make_shared<FakeBuffer>(bytes, buffers_alive); }
   void launch(const compile::LaunchNames &names, const QdbLaunch *l, uint32_t n) override {
     if (while_launching) return while_launching(l, n);

@@ -100,7 +100,7 @@ TEST(Launch, TasksCarryTheNamesOfTheirLoops) {
     const ir::Val zero = b.constant(ir::Type::i32, 0), n = b.emit(ir::Op::shape, ir::Type::i32, {x, 0, 0});
     for (const uint64_t bits : {0x3f800000, 0x40000000}) {
       b.emit_taking(ir::Op::parallel, ir::Type::i32, std::array{zero, n}, {1, 0, 0});
-      if (bits == 0x40000000) b.name_loop(second);
+      if (bits == 0x40000000) b.loop() = {second, 0};
       const ir::Val i = b.emit(ir::Op::axis, ir::Type::i32, {0, 0, 0});
       b.emit(ir::Op::store, ir::Type::none, {x, i, b.constant(ir::Type::f32, bits)});
       b.emit(ir::Op::end, ir::Type::none);

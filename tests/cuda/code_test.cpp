@@ -134,6 +134,58 @@ func @k($x: field i32 1, $b: field i8 1, $f: field f32 1) {
   EXPECT_EQ(lines_with(other, {"selp", "0f3F800000"}), 1u) << other;
 }
 
+std::string with_shared(int first, int second) {
+  return "func @k($x: field f32 1, $a: shared f32 " + std::to_string(first) + ", $b: shared i16 " +
+         std::to_string(second) +
+         R"() {
+  %0 = const.i32 0
+  %n = const.i32 64
+  operand %0, %n
+  parallel.i32 1, 64 {
+    %i = axis.i32 0
+    %v = load.f32 $x, %i
+    store $a, %i, %v
+    %c = cast.i16 %i
+    store $b, %i, %c
+    barrier 0
+    %w = load.f32 $a, %0
+    %d = load.i16 $b, %0
+    %e = cast.f32 %d
+    %s = add.f32 %w, %e
+    store $x, %i, %s
+  }
+})";
+}
+
+TEST(CudaCode, small_shared_arrays_are_the_codes_own_and_large_ones_the_launchs) {
+  Cuda c;
+  const std::string small = c.ptx_of(with_shared(64, 64));
+  EXPECT_EQ(lines_with(small, {".shared .align 16"}), 2u) << small;
+  EXPECT_EQ(lines_with(small, {".extern .shared"}), 0u);
+  const std::string large = c.ptx_of(with_shared(12000, 2000));  // 48,000 and 4,000 bytes
+  EXPECT_EQ(lines_with(large, {".extern .shared .align 16"}), 1u) << large;
+  EXPECT_EQ(lines_with(large, {"shared+48000"}), 1u) << large;
+}
+
+TEST(CudaCode, additions_of_f16_are_one_instruction) {
+  const char *const scatter = R"(
+func @k($p: field i32 1, $g: field f16 1, $n: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  %v = const.f16 3
+  operand %0, %1
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    %c = load.i32 $p, %i
+    %a = atomic_add.f16 $g, %c, %v
+  }
+})";
+  Cuda c;
+  const std::string ptx = c.ptx_of(scatter);
+  EXPECT_GE(lines_with(ptx, {"add.noftz.f16"}), 1u) << ptx;
+  EXPECT_EQ(lines_with(ptx, {"cas"}), 0u) << ptx;
+}
+
 TEST(CudaCode, rounds_of_an_inner_loop_are_under_way_together) {
   const std::string inner = over_n("$x: field f32 1, $y: field f32 1", R"(
     %s = var %z

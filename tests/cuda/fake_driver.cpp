@@ -178,6 +178,7 @@ FAKE FakeDriver *fake_driver() {
 
 // For ctypes, which finds members of the table by their place: these by name.
 FAKE const char *fake_last_ptx() { return state().last_ptx.c_str(); }
+FAKE const char *fake_calls() { return fake_driver()->calls(); }
 FAKE void fake_lose(int code) { fake_driver()->lose(0, code); }
 
 FAKE CUresult cuInit(unsigned) {
@@ -199,6 +200,9 @@ FAKE CUresult cuDeviceGetAttribute(int *v, int what, CUdevice) {
        : what == attribute_sm_count     ? 4
        : what == attribute_max_block    ? 1024
        : what == attribute_memory_pools ? 1
+       : what == attribute_max_shared   ? 48 << 10
+       : what == attribute_max_shared_asked_for ? state().sm == 90 ? 227 << 10 : 99 << 10
+       : what == attribute_clock_khz    ? 1980000
                                         : 0;
   return record("cuDeviceGetAttribute");
 }
@@ -235,6 +239,9 @@ FAKE CUresult cuModuleGetFunction(CUfunction *f, CUmodule, const char *name) {
 FAKE CUresult cuCtxGetLimit(size_t *value, int) { return *value = 1024, record("cuCtxGetLimit"); }
 FAKE CUresult cuCtxSetLimit(int limit, size_t value) {
   return record("cuCtxSetLimit", std::to_string(limit) + " " + std::to_string(value));
+}
+FAKE CUresult cuFuncSetAttribute(CUfunction, int what, int value) {
+  return record("cuFuncSetAttribute", std::to_string(what) + " " + std::to_string(value));
 }
 FAKE CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction, int, size_t) {
   return *n = 2, record("cuOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -355,10 +362,11 @@ FAKE CUresult cuEventSynchronize(CUevent) { return record("cuEventSynchronize");
 
 namespace {
 // What a kernel would have got: copied at once, as the driver does.
-FakeLaunch taken(const std::string &name, unsigned grid, unsigned block, void **parameters, CUstream stream) {
+FakeLaunch taken(const std::string &name, unsigned grid, unsigned block, unsigned shared, void **parameters,
+                 CUstream stream) {
   FakeLaunch l{};
   std::snprintf(l.name, sizeof l.name, "%s", name.c_str());
-  l.grid = grid, l.block = block, l.stream = reinterpret_cast<uint64_t>(stream);
+  l.grid = grid, l.block = block, l.shared = shared, l.stream = reinterpret_cast<uint64_t>(stream);
   std::memcpy(&l.begin, parameters[1], 8), std::memcpy(&l.end, parameters[2], 8),
       std::memcpy(&l.check, parameters[3], 8);
   std::memcpy(&l.scratch, parameters[4], 8);
@@ -366,7 +374,7 @@ FakeLaunch taken(const std::string &name, unsigned grid, unsigned block, void **
   return l;
 }
 FakeLaunch taken(const KernelNode &n) {
-  return taken(*reinterpret_cast<std::string *>(n.function), n.grid[0], n.block[0], n.parameters, nullptr);
+  return taken(*reinterpret_cast<std::string *>(n.function), n.grid[0], n.block[0], n.shared, n.parameters, nullptr);
 }
 using FakeGraph = std::vector<FakeLaunch>;
 FakeGraph &nodes_of(CUgraph g) { return *reinterpret_cast<FakeGraph *>(g); }
@@ -377,9 +385,9 @@ FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz
                              unsigned shared, CUstream stream, void **parameters, void **) {
   const std::string &name = *reinterpret_cast<std::string *>(f);
   if (const CUresult r = record("cuLaunchKernel", name)) return r;
-  if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared != 0 || contexts.empty()) return 1;
+  if (gy != 1 || gz != 1 || by != 1 || bz != 1 || contexts.empty()) return 1;
   const std::lock_guard lock(state().mutex);
-  state().launches.push_back(taken(name, gx, bx, parameters, stream));
+  state().launches.push_back(taken(name, gx, bx, shared, parameters, stream));
   state().clock_ms += 0.5;
   return 0;
 }
@@ -388,13 +396,18 @@ FAKE CUresult cuGraphCreate(CUgraph *g, unsigned) {
   return *g = reinterpret_cast<CUgraph>(new FakeGraph), 0;
 }
 FAKE CUresult cuGraphDestroy(CUgraph g) { return delete &nodes_of(g), record("cuGraphDestroy"); }
-// A node is known by its place, counted from 1; each must come after the one before it.
+// A node is known by its place, counted from 1.
 FAKE CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph g, const CUgraphNode *after, size_t n_after,
                                    const KernelNode *node) {
   if (const CUresult r = record("cuGraphAddKernelNode")) return r;
   const size_t place = nodes_of(g).size();
-  if (n_after != (place ? 1 : 0) || (place && reinterpret_cast<size_t>(*after) != place)) return 1;
-  nodes_of(g).push_back(taken(*node));
+  FakeLaunch l = taken(*node);
+  for (size_t k = 0; k < n_after; k++) {
+    const auto other = reinterpret_cast<size_t>(after[k]);
+    if (other < 1 || other > place) return 1;
+    l.after |= 1ull << (other - 1);
+  }
+  nodes_of(g).push_back(l);
   *out = reinterpret_cast<CUgraphNode>(place + 1);
   return 0;
 }
@@ -404,7 +417,10 @@ FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec *e, CUgraph g, unsigned lo
 }
 FAKE CUresult cuGraphExecKernelNodeSetParams(CUgraphExec e, CUgraphNode n, const KernelNode *node) {
   if (const CUresult r = record("cuGraphExecKernelNodeSetParams")) return r;
-  return nodes_of(e).at(reinterpret_cast<size_t>(n) - 1) = taken(*node), 0;
+  FakeLaunch &kept = nodes_of(e).at(reinterpret_cast<size_t>(n) - 1);
+  const uint64_t after = kept.after;
+  kept = taken(*node), kept.after = after;
+  return 0;
 }
 FAKE CUresult cuGraphExecDestroy(CUgraphExec e) { return delete &nodes_of(e), record("cuGraphExecDestroy"); }
 FAKE CUresult cuGraphLaunch(CUgraphExec e, CUstream stream) {

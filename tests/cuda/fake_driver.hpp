@@ -7,10 +7,11 @@ inline constexpr uint64_t fake_words = 16;
 
 struct FakeLaunch {
   char name[64];
-  unsigned grid, block;
+  unsigned grid, block, shared;
   int64_t begin, end, check;
   uint64_t scratch;  // whatever stands there where the task has none
   uint64_t stream;
+  uint64_t after;  // bit k: of a graph, node k must be done before
   uint64_t words[fake_words];  // of the argument block, as many as the test asked for
 };
 

@@ -2,6 +2,7 @@
 // errors.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "backends/cuda/codegen_abi.h"
@@ -103,6 +104,60 @@ TEST(CudaPlugin, a_warm_launch_is_one_call_and_the_context_is_left_alone) {
   fake().reset();
   ASSERT_EQ(l.run(), QDB_OK);
   EXPECT_STREQ(fake().calls(), "cuCtxGetCurrent\ncuCtxPushCurrent\ncuLaunchKernel t0\ncuCtxPopCurrent\n");
+}
+
+std::string with_shared(uint32_t count) {
+  return "func @k($x: field f32 1, $a: shared f32 " + std::to_string(count) + R"() {
+  %0 = const.i32 0
+  %n = const.i32 64
+  operand %0, %n
+  parallel.i32 1, 64 {
+    %i = axis.i32 0
+    %v = load.f32 $x, %i
+    store $a, %i, %v
+    barrier 0
+    %w = load.f32 $a, %0
+    store $x, %i, %w
+  }
+})";
+}
+
+TEST(CudaPlugin, large_shared_memory_comes_with_the_launch) {
+  Cuda c;
+  const auto e = c.entries({with_shared(12 << 10), with_shared(50000)});  // 48 KiB, 200,000 bytes
+  Launches l{c};
+  for (QdbEntry *entry : e) l.add(entry, {0x1000, 64}, 0, 64);
+  for (int call = 0; call < 3; call++) ASSERT_EQ(l.run(), QDB_OK) << c.err.message;
+  EXPECT_EQ(fake().count("cuFuncSetAttribute"), 1);
+  EXPECT_NE(std::string(fake().calls()).find("cuFuncSetAttribute 8 200000\n"), std::string::npos);
+  EXPECT_EQ(fake().count("cuGraphLaunch"), 1);
+  for (size_t k = 0; k < 6; k++) EXPECT_EQ(fake().launch(k)->shared, k % 2 ? 200000u : 0u) << k;
+}
+
+TEST(CudaPlugin, more_shared_memory_than_the_device_has_is_refused) {
+  Cuda c;
+  std::string artifact;
+  EXPECT_EQ(c.compile({with_shared(60000)}, {}, artifact), QDB_E_UNSUPPORTED);
+  EXPECT_NE(c.err.message.find("need 240000 bytes, a block has at most 232448"), std::string::npos) << c.err.message;
+}
+
+// Run with QD_FAKE_SM=86: a device with 99 KiB.
+TEST(CudaSmallDevice, says_what_a_block_of_it_has) {
+  if (!std::getenv("QD_FAKE_SM")) GTEST_SKIP() << "of another device";
+  Cuda c;
+  QdbDeviceInfo info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(c.t->device_info(c.instance, 0, &info, &c.err), QDB_OK);
+  EXPECT_EQ(info.max_block_shared, 99u << 10);
+  EXPECT_EQ(info.clock_khz, 1980000u);
+  const auto e = c.entries({with_shared(20000), with_shared(50000)});
+  Launches l{c};
+  l.add(e[0], {0x1000, 64}, 0, 64);
+  ASSERT_EQ(l.run(), QDB_OK) << c.err.message;
+  l.add(e[1], {0x1000, 64}, 0, 64);
+  EXPECT_EQ(l.run(), QDB_E_UNSUPPORTED);
+  EXPECT_NE(c.err.message.find("need 200000 bytes, a block of this device has at most 101376"), std::string::npos)
+      << c.err.message;
 }
 
 TEST(CudaPlugin, a_task_that_does_not_run_is_not_looked_up) {

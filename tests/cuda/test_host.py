@@ -464,3 +464,33 @@ def test_no_events_without_the_profiler(driver):
     driver.reset()
     step(a, b)
     assert not calls(driver, "cuEventRecord")
+
+
+@qd.kernel
+def two_sections(a: qd.types.NDArray[qd.f32, 1], b: qd.types.NDArray[qd.f32, 1]):
+    with qd.stream_parallel():
+        for i in a:
+            a[i] += 1.0
+    with qd.stream_parallel():
+        for i in b:
+            b[i] *= 2.0
+
+
+def test_sections_have_streams_and_then_are_branches(driver):
+    a, b = qd.ndarray(qd.f32, 64), qd.ndarray(qd.f32, 64)
+    two_sections(a, a)  # the same memory: in order
+    driver.reset()
+    two_sections(a, a)
+    assert not calls(driver, "cuStreamCreate") and not calls(driver, "cuStreamWaitEvent")
+    two_sections(a, b)
+    assert len(calls(driver, "cuStreamCreate")) == 2 and len(calls(driver, "cuStreamWaitEvent")) == 4
+    two_sections(a, b)
+    driver.reset()
+    for _ in range(8):
+        two_sections(a, b)
+    assert calls(driver, "cuGraphLaunch") and not calls(driver, "cuStreamCreate")
+
+
+def test_clock_and_shared_memory_are_the_devices(driver):
+    assert qd.clock_freq_hz() == 1_980_000_000
+    assert impl.get_max_shared_memory_bytes(is_lowerbound_ok=True) == 227 << 10

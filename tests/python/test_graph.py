@@ -1,5 +1,7 @@
 """`@qd.kernel(graph=True)`: loops driven by the host, sections, and `stream_parallel`: same results, documented errors."""
 
+import textwrap
+
 import numpy as np
 import pytest
 from program_text import load
@@ -76,6 +78,57 @@ def test_conditions(arch, shape, dtype):
 def test_streams_inside_kernels(arch):
     sections = "".join(f"with qd.stream_parallel():\n    for i in x: x[i] += {n}\n" for n in (1, 10))
     assert run(sections, graph="") == [11] * 4
+
+
+SECTIONS = """
+with qd.stream_parallel():
+    for i in x: x[i] += i
+    for i in x: x[i] *= 2
+with qd.stream_parallel():
+    for i in y: y[i] += 3.0
+    for i in y: s[None] += y[i]
+with qd.stream_parallel():
+    qd.loop_config(name="fill")
+    for i in z: z[i] = 7
+"""
+
+
+def test_sections_of_a_kernel_give_what_they_give_one_after_the_other(arch):
+    x, y, z, s = qd.field(qd.i32, 3000), qd.field(qd.f32, 5000), qd.ndarray(qd.i32, 2000), qd.field(qd.f32, ())
+    text = "@qd.kernel\ndef k(z: qd.types.ndarray()):" + textwrap.indent(SECTIONS, "    ")
+    k = load(text, x=x, y=y, s=s)["k"]
+    want, rounds = np.zeros(3000, np.int32), 5
+    for n in range(rounds):
+        k(z)
+        want = (want + np.arange(3000, dtype=np.int32)) * 2
+    assert x.to_numpy().tolist() == want.tolist()
+    assert y.to_numpy().tolist() == [3.0 * rounds] * 5000
+    assert s[None] == 5000 * 3 * sum(range(1, rounds + 1))
+    assert z.to_numpy().tolist() == [7] * 2000
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_sections_that_share_memory_keep_their_order(arch, same):
+    a, b, first = qd.ndarray(qd.i32, 100000), qd.ndarray(qd.i32, 100000), qd.field(qd.i32, ())
+
+    @qd.kernel
+    def k(p: qd.types.ndarray(), q: qd.types.ndarray()):
+        with qd.stream_parallel():
+            for i in p:
+                p[i] += 1
+        with qd.stream_parallel():
+            for i in q:
+                q[i] *= 3
+        with qd.stream_parallel():
+            for i in range(1):
+                first[None] = q[99999]
+
+    want = [0, 0]
+    for _ in range(6):
+        k(a, a if same else b)
+        want = [(want[0] + 1) * (3 if same else 1), want[1]]
+    assert (a.to_numpy() == want[0]).all() and (b.to_numpy() == 0).all()
+    assert first[None] == (want[0] if same else 0)
 
 
 ERRORS = [

@@ -36,6 +36,115 @@ def test_the_block_size_is_128_where_none_is_given(team):
     assert t.to_numpy().reshape(-1).tolist() == [i % 128 for i in range(400)]
 
 
+BLOCK_DIMS = [  # default_gpu_block_dim, max_block_dim, asked, got
+    (256, 0, None, 256),
+    (64, 0, None, 64),
+    (64, 0, 96, 96),
+    (128, 32, None, 32),
+    (512, 200, None, 200),
+    (64, 200, None, 64),
+    (64, 32, 128, 128),
+]
+
+
+@pytest.mark.parametrize("default, most, asked, got", BLOCK_DIMS)
+def test_the_default_block_size_is_that_of_init(team_init, default, most, asked, got):
+    team_init(default_gpu_block_dim=default, max_block_dim=most)
+    t, plain = qd.field(qd.i32, 600), qd.field(qd.i32, 600)
+
+    @qd.kernel
+    def k():
+        qd.loop_config(block_dim=asked)
+        for i in t:
+            t[i] = block.thread_idx()
+        for i in plain:
+            plain[i] = i
+
+    k()
+    assert t.to_numpy().tolist() == [i % got for i in range(600)]
+    assert plain.to_numpy().tolist() == list(range(600))
+
+
+def test_block_sizes_of_init_reach_the_code_of_ordinary_loops(init, arch_name, capfd):
+    init(default_gpu_block_dim=192, print_ir=True, log_level="info")
+    x = qd.field(qd.i32, 8)
+
+    @qd.kernel
+    def k():
+        for i in x:
+            x[i] = i
+
+    k()
+    said = "".join(capfd.readouterr())
+    assert ("parallel.i32 1, 192 {" in said) == (arch_name != "cpu"), said
+
+
+def test_shared_arrays_without_a_block_size(team):
+    z = qd.field(qd.i32, 256)
+
+    @qd.kernel
+    def k():
+        for i in z:
+            a = block.SharedArray((128,), qd.i32)
+            t = block.thread_idx()
+            a[t] = i
+            block.sync()
+            z[i] = a[127 - t]
+
+    k()
+    assert z.to_numpy().tolist() == [*range(127, -1, -1), *range(255, 127, -1)]
+
+
+@pytest.mark.parametrize("kib", [48, 49, 96])
+def test_large_shared_arrays(team, kib):
+    """More than a kernel may have without asking: the launch brings it."""
+    if kib << 10 > qd.lang.impl.get_max_shared_memory_bytes():
+        pytest.skip("the device has less")
+    n, blocks = (kib << 10) // 4 - 64, 5
+    z, s = qd.field(qd.i32, (blocks, 64)), qd.field(qd.i32, ())
+
+    @qd.kernel
+    def k():
+        qd.loop_config(block_dim=64)
+        for i, j in z:
+            a = block.SharedArray((n,), qd.i32)
+            b = block.SharedArray((64,), qd.i32)
+            b[j] = j
+            for m in range(n // 64):
+                a[m * 64 + j] = i * 100000 + m * 64 + j
+            block.sync()
+            total = 0
+            for m in range(n // 64):
+                total += a[m * 64 + 63 - j] - (i * 100000 + m * 64 + 63 - j)
+            z[i, j] = total + b[63 - j] + a[n // 64 * 64 - 1 - j] - i * 100000
+        for i in range(4):  # another task, that shares nothing
+            s[None] += 1
+
+    for _ in range(4):  # as single launches and as a graph
+        k()
+    last = n // 64 * 64 - 1
+    assert z.to_numpy().tolist() == [[63 - j + last - j for j in range(64)]] * blocks
+    assert s[None] == 16
+
+
+def test_too_much_shared_memory_says_how_much_there_is(team):
+    most = qd.lang.impl.get_max_shared_memory_bytes()
+    assert most >= 48 << 10
+
+    @qd.kernel
+    def k():
+        qd.loop_config(block_dim=64)
+        for i in range(64):
+            a = block.SharedArray((most // 8,), qd.f64)
+            b = block.SharedArray((4,), qd.f32)
+            a[i], b[i % 4] = 1, 1
+
+    with pytest.raises(
+        qd.QuadrantsSyntaxError, match=f"need {most // 8 * 8 + 16} bytes, a block of this device has at most {most}"
+    ):
+        k()
+
+
 @pytest.mark.parametrize("n", [512, 500, 3])
 def test_shared_array(team, n):
     x, z = qd.field(qd.f32, n), qd.field(qd.f32, n)
@@ -245,15 +354,11 @@ def test_where_it_cannot_stand(team):
         for i in range(4):
             block.sync()
 
-    def without_a_size():
-        for i in range(4):
-            block.SharedArray((4,), qd.f32)
-
     def too_much():
         qd.loop_config(block_dim=64)
         for i in range(64):
-            a = block.SharedArray((100, 100), qd.f32)
-            b = block.SharedArray((3000,), qd.f32)
+            a = block.SharedArray((100, 500), qd.f32)
+            b = block.SharedArray((150000,), qd.f32)
             a[0, 0] = b[0]
 
     def of_a_size_known_later():
@@ -273,8 +378,7 @@ def test_where_it_cannot_stand(team):
 
     refused("must stand inside the outermost loop", at_the_top)
     refused("must not be serialized", serial)
-    refused(r"SharedArray needs to know .*loop_config\(block_dim=", without_a_size)
-    refused("need 52000 bytes, a block has at most 49152", too_much)
+    refused("need 800000 bytes, a block of this device has at most", too_much)
     refused("an extent of SharedArray must be an integer known at compile time", of_a_size_known_later)
     refused("block_dim is 128, but the loop has blocks of 64 threads", another_size)
     refused("must be a multiple of 32, found 48", odd)
@@ -339,6 +443,22 @@ def test_clocks(arch, arch_name):
     assert t[0] > 0 and t[1] >= t[0] and (z.to_numpy() > 0).all()
     with pytest.raises(qd.QuadrantsSyntaxError, match="inside kernels only"):
         qd.clock_counter()
+
+
+def test_clock_frequency(arch, arch_name):
+    @qd.kernel
+    def k() -> qd.i64:
+        return qd.clock_freq_hz()
+
+    if arch_name != "cuda":
+        with pytest.raises(NotImplementedError, match="clock_freq_hz is not implemented for arch"):
+            qd.clock_freq_hz()
+        with pytest.raises(qd.QuadrantsCompilationError, match="clock_freq_hz is not implemented for arch"):
+            k()
+        return
+    hz = qd.clock_freq_hz()
+    assert type(hz) is int and 100_000_000 < hz < 10_000_000_000
+    assert k() == hz
 
 
 def test_positions_on_every_backend(arch):

@@ -62,7 +62,7 @@ struct Emit {
   std::vector<llvm::AllocaInst *> partial;  // by slot
   std::vector<llvm::Value *> partial_address;
   std::vector<llvm::MDNode *> scope, others;  // by parameter; empty when nothing is known to be disjoint
-  std::vector<llvm::GlobalVariable *> shared;  // by parameter: memory of a block
+  std::vector<llvm::Constant *> shared;  // by parameter: memory of a block
   std::vector<bool> unchanged;                // by parameter: no thread of the task writes this memory
   llvm::Instruction *entry_end = nullptr;     // allocas and argument loads go before it
 

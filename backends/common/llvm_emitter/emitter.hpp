@@ -33,6 +33,7 @@ struct Together {
 // Of Mapping::grid: how a thread knows its place and talks to its block. All values are i32.
 struct GridHooks {
   unsigned shared_space = 0, warp = 32;  // of a block's memory; threads that shuffle
+  uint64_t own_shared = ~0ull;  // bytes of it that code may have of its own; if it needs more, the launch brings all of it
   llvm::Value *(*block_index)(llvm::IRBuilder<> &) = nullptr;
   llvm::Value *(*block_count)(llvm::IRBuilder<> &) = nullptr;
   llvm::Value *(*thread_index)(llvm::IRBuilder<> &) = nullptr;  // in its block
@@ -43,6 +44,9 @@ struct GridHooks {
   void (*exit)(llvm::IRBuilder<> &) = nullptr;   // ends the thread: barriers no longer wait for it
   llvm::Value *(*together)(llvm::IRBuilder<> &, const Together &) = nullptr;
 };
+
+// Bytes of a block's memory that a task needs, each buffer at a multiple of 16.
+uint64_t shared_bytes(const view::View &);
 
 struct TargetHooks {
   Mapping mapping = Mapping::range;

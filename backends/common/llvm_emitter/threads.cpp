@@ -1,5 +1,5 @@
-// threads.cpp: threads of a block that work together (docs/ir.md, "Threads"). Position p of the grid is thread p % size of its
-// block, for any launch geometry: a block of the device takes whole blocks of positions one after another.
+// threads.cpp: threads of a block that work together (docs/ir.md, "Threads"). Position p of the grid is thread p % size
+// of its block, for any launch geometry: a block of the device takes whole blocks of positions one after another.
 #include "backends/common/llvm_emitter/point_loop.hpp"
 
 namespace qd::llvm_emitter {
@@ -9,22 +9,52 @@ using view::op_of;
 using view::type_of;
 using VType = view::Type;
 
+namespace {
+
+// Where each shared buffer begins when they lie one behind the other, and where the last one ends.
+std::vector<uint64_t> shared_places(const view::View &unit) {
+  std::vector<uint64_t> at;
+  uint64_t end = 0;
+  for (uint32_t p = 0; p < unit.n_params(); p++) {
+    const QdParam &q = unit.param(p);
+    end = (end + 15) / 16 * 16;
+    at.push_back(end);
+    if (q.alias == QD_ALIAS_SHARED) end += uint64_t(q.count) * view::info(VType(q.type)).bytes;
+  }
+  at.push_back(end);
+  return at;
+}
+
+llvm::GlobalVariable *block_memory(llvm::Module &m, llvm::Type *t, bool own, unsigned space) {
+  auto *v = new llvm::GlobalVariable(
+      m, t, false, own ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::ExternalLinkage,
+      own ? llvm::PoisonValue::get(t) : nullptr, "shared", nullptr, llvm::GlobalValue::NotThreadLocal, space);
+  v->setAlignment(llvm::Align(16));
+  return v;
+}
+
+}  // namespace
+
+uint64_t shared_bytes(const view::View &unit) { return shared_places(unit).back(); }
+
 llvm::Value *Emit::shared_buffer(uint32_t p) {
   shared.resize(unit.n_params(), nullptr);
   if (shared[p]) return shared[p];
-  const VType t = VType(unit.param(p).type);
-  auto *array = llvm::ArrayType::get(memory_type(t), unit.param(p).count);
-  shared[p] = new llvm::GlobalVariable(module, array, false, llvm::GlobalValue::InternalLinkage,
-                                       llvm::PoisonValue::get(array), "shared", nullptr,
-                                       llvm::GlobalValue::NotThreadLocal, hooks.grid.shared_space);
-  shared[p]->setAlignment(llvm::Align(16));
-  return shared[p];
+  const auto places = shared_places(unit);
+  const unsigned space = hooks.grid.shared_space;
+  if (places.back() <= hooks.grid.own_shared)
+    return shared[p] = block_memory(
+               module, llvm::ArrayType::get(memory_type(VType(unit.param(p).type)), unit.param(p).count), true, space);
+  auto *byte = b.getInt8Ty();  // what the launch brings has one name and no size
+  llvm::Constant *all = module.getNamedGlobal("shared");
+  if (!all) all = block_memory(module, llvm::ArrayType::get(byte, 0), false, space);
+  return shared[p] = llvm::ConstantExpr::getGetElementPtr(byte, all, b.getInt64(places[p]));
 }
 
 llvm::Value *Emit::position(VType t) { return b.CreateTrunc(iteration ? iteration : i64(0), type(t)); }
 
-// Threads past the end of the grid end before the body, so that nothing waits for them. Where blocks share memory, no thread
-// begins the next block of positions before all have left the last one.
+// Threads past the end of the grid end before the body, so that nothing waits for them. Where blocks share memory, no
+// thread begins the next block of positions before all have left the last one.
 void Emit::block_loop(const view::Parallel &p, llvm::ArrayRef<llvm::Value *> low, llvm::ArrayRef<llvm::Value *> extent,
                       llvm::Value *begin, llvm::Value *end) {
   const GridHooks &g = hooks.grid;

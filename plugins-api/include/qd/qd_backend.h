@@ -190,6 +190,8 @@ typedef struct QdbDeviceInfo {
   uint64_t total_memory;
   uint32_t subgroup_size;
   uint32_t max_block_threads;
+  uint32_t max_block_shared; /* bytes that the threads of a block share at most; 0: they share none */
+  uint32_t clock_khz;        /* nominal rate of what `clock` counts; 0: not known */
 } QdbDeviceInfo;
 
 typedef struct QdbOption { /* names and types: options.def; values in decimal text */
@@ -267,6 +269,10 @@ typedef struct QdbFill { /* frozen, hot */
 } QdbFill;
 
 #define QDB_LAUNCH_RANGE_UNKNOWN 1u /* begin and end say nothing: the task's bounds depend on memory, the plugin finds them */
+/* Bits 16 to 31: the task's section, 0 for none. Tasks of different sections are in no order with each other until a task of
+   none comes, which is in order with all. A backend may take them in the order of the array. */
+#define QDB_LAUNCH_SECTION(n) ((uint32_t)(n) << 16)
+#define QDB_LAUNCH_SECTION_OF(flags) ((uint32_t)(flags) >> 16)
 #define QDB_LAUNCH_REPORTS 2u       /* before this task: skip it and the rest when QdReportHeader.failed is set */
 
 typedef struct QdbLaunch { /* frozen, hot */

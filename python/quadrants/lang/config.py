@@ -39,14 +39,14 @@ def _as_flag(value: Any) -> bool:
     return bool(number)
 
 
-def _integer(low: int | None = None) -> Kind:
+def _integer(low: int | None = None, high: int | None = None) -> Kind:
     def check(value: Any) -> int:
         number = operator.index(value)
-        if low is not None and number < low:
+        if (low is not None and number < low) or (high is not None and number > high):
             raise ValueError
         return number
 
-    accepted = "integers" if low is None else f"integers from {low}"
+    accepted = ("integers" if low is None else f"integers from {low}") + ("" if high is None else f" to {high}")
     return Kind(accepted, check, lambda text: check(int(text)))
 
 
@@ -105,6 +105,7 @@ def _as_per_offload(value: Any) -> Any:
 
 FLAG = Kind("True False (integers in the environment: 0 is False)", _as_flag, lambda text: bool(int(text)))
 INT, COUNT = _integer(), _integer(0)
+THREADS, MOST_THREADS = _integer(1, 1024), _integer(0, 1024)
 TEXT = Kind("strings", _text, str)
 FRACTION, AMOUNT = _real(0.0, 1.0), _real(0.0, None)
 FP = _scalar_type(_native.f32, _native.f64)
@@ -203,6 +204,10 @@ OPTIONS: tuple[Option, ...] = (
     _O("trace", "", TEXT, "host", "File for a Chrome trace of phases, tiers and launches, written at reset or exit."),
     _O("debug_dump_path", "/tmp/ir/", TEXT, "core:dump_path", "Where QD_DUMP_IR writes and QD_LOAD_IR reads."),
     _O("log_level", "info", LOG_LEVEL, "host", "Least severe log lines that are written."),
+    _O("default_gpu_block_dim", 128, THREADS, "front", "Threads of a block on a GPU; 128: the backend decides."),
+    _O(
+        "max_block_dim", 0, MOST_THREADS, "front", "The most for loops that ask for none; 0: no limit but the device's."
+    ),
     # accepted, decided elsewhere
     *_ignored("Nothing here stops for a debugger by itself.", gdb_trigger=False),
     *_ignored("The pass list is fixed.", advanced_optimization=True, cfg_optimization=True, flatten_if=False),
@@ -215,7 +220,7 @@ OPTIONS: tuple[Option, ...] = (
     *_ignored("Small matrices are scalars always.", real_matrix_scalarize=True, force_scalarize_matrix=False),
     *_ignored("The thread pool decides.", make_cpu_multithreading_loop=True, cpu_block_dim_adaptive=True),
     *_ignored("The thread pool decides.", default_cpu_block_dim=32),
-    *_ignored("For GPUs, later.", default_gpu_block_dim=128, gpu_max_reg=0, saturating_grid_dim=0, max_block_dim=0),
+    *_ignored("For GPUs, later.", gpu_max_reg=0, saturating_grid_dim=0),
     *_ignored("For GPUs, later.", cuda_stack_limit=0, vk_api_version="", external_metal_command_queue=0),
     *_ignored("For GPUs, later.", external_metal_command_queue_is_torch_queue=False, print_kernel_amdgcn=False),
     _O("device_memory_GB", 1.0, AMOUNT, "host", "Above 1: taken by `init` on a GPU, and kept. Else as needed."),

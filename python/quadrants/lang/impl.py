@@ -153,9 +153,9 @@ def current_cfg() -> Any:
 
 
 def get_max_shared_memory_bytes(is_lowerbound_ok: bool = False) -> int:
-    """Bytes of memory that the threads of a block share on the current device; 0 where there is none."""
-    _runtime.require_context()
-    return 0
+    """Bytes of memory that the threads of a block share at most on the current device; 0 where there is none. They are
+    known, so that a lower bound is never given."""
+    return _runtime.require_context().max_block_shared
 
 
 def allocate(size: int, what: str) -> Any:

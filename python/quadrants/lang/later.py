@@ -71,7 +71,6 @@ _TABLE = """
     activate(node, indices)
     append(node, indices, val)
     checkpoint(cp_id, yield_on)
-    clock_freq_hz()
     deactivate(node, indices)
     is_active(node, indices)
     length(node, indices)

@@ -148,6 +148,18 @@ def clock_counter():
     raise QuadrantsSyntaxError("qd.clock_counter() can be called inside kernels only")
 
 
+def clock_freq_hz():
+    """Ticks of `clock_counter` in a second at the nominal clock of the device, an int; inside kernels, too.
+    NotImplementedError where the device doesn't tell it, as on a CPU."""
+    from quadrants.lang.impl import get_runtime
+
+    runtime = get_runtime()
+    khz = runtime.require_context().clock_khz
+    if not khz:
+        raise NotImplementedError(f"clock_freq_hz is not implemented for arch {runtime.arch.name}")
+    return khz * 1000
+
+
 _LATER = """
     mesh_local(*args)
     mesh_patch_idx()

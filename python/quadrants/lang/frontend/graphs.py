@@ -120,7 +120,10 @@ def _stream_parallel(w, node):
             "When using qd.stream_parallel(), all top-level statements in the kernel must be 'with qd.stream_parallel():' "
             f"blocks. Move non-parallel code to a separate kernel. [stmt {k}: {type(s).__name__}, body_len={len(top)}]"
         )
+    w.sections += 1
+    w.section = w.sections
     run(w, node.body)
+    w.section = 0
 
 
 def do_while_(w, node):

@@ -13,7 +13,7 @@ from quadrants._native import DataType, Value
 from quadrants.lang import ops, static
 from quadrants.lang.elementwise import binary, cast, map1, map_all, reduce, unary
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.frontend import matrices, reports, statics, structs
+from quadrants.lang.frontend import matrices, outside, reports, statics, structs
 from quadrants.lang.frontend.access import Acc
 from quadrants.lang.frontend.calls import PLAIN, SPECIAL, arguments, call_with_values
 from quadrants.lang.frontend.exprs import iterate
@@ -239,6 +239,7 @@ for _name in static.LATER:
 for _name in ("block_local", "cache_read_only", "no_activate"):  # hints: what they name isn't even read
     SPECIAL[getattr(static, _name)] = lambda w, node: None
 PLAIN[static.global_thread_idx] = lambda w: w.b.together("position", 0, None)
+PLAIN[static.clock_freq_hz] = outside.clock_freq_hz
 PLAIN[static.clock_counter] = lambda w: w.b.together("clock", 0, None)
 PLAIN[static.assume_in_range] = lambda w, val, base, low, high: val
 PLAIN[static.loop_unique] = lambda w, val, covers=None: val

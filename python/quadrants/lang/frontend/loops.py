@@ -284,10 +284,10 @@ def _as_written(axes, bind):
 
 def _parallel(w, node, lo, hi, order, config, bind):
     b = w.b
-    block_dim = (config or {}).get("block_dim") or 0
+    block_dim = (config or {}).get("block_dim") or w.block_dim
     axes = b.parallel([lo[k] for k in order], [hi[k] for k in order], block_dim)
-    if config and config["name"]:
-        b.name_loop(config["name"])
+    if w.section or (config and config["name"]):
+        b.note_loop((config or {}).get("name") or "", w.section)
     index = [None] * len(lo)
     for k, v in zip(order, axes):
         index[k] = v

@@ -5,6 +5,7 @@ import types
 import numpy as np
 
 from quadrants._native import Value, Var
+from quadrants.lang import static
 from quadrants.lang.exception import QuadrantsTypeError
 from quadrants.lang.forms import plain
 from quadrants.lang.frontend import bundles, errors, repeatable, watched
@@ -119,3 +120,9 @@ def _instead(full, name):
     if ours is None:
         ours = next((f"{where}.{name}" for where, m in (("qd", qd), ("qd.math", qd.math)) if hasattr(m, name)), None)
     return "" if ours is None else f" Did you mean to use `{ours}` instead of `{full}`?"
+
+
+def clock_freq_hz(w):
+    """`qd.clock_freq_hz()`: a constant of the device."""
+    w.rec.cannot("qd.clock_freq_hz is a property of the device")
+    return w.b.const(static.clock_freq_hz(), w.i64)

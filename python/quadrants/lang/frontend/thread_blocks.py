@@ -23,19 +23,14 @@ from quadrants.lang.frontend.threads import (
     scan_lanes,
     shuffled,
 )
+from quadrants.lang.impl import get_max_shared_memory_bytes
 from quadrants.lang.util import cook_dtype
 from quadrants.simt import block
 from quadrants.types.compound import MatrixType
 
-MOST_SHARED = 48 * 1024  # bytes of a block
-
 
 def shared_array(w, shape, dtype):
     need(w, "block.SharedArray")
-    if w.real is None and not w.team:
-        raise QuadrantsSyntaxError(
-            "SharedArray needs to know the threads that share it: put qd.loop_config(block_dim=...) before the loop"
-        )
     shape = shape if type(shape) in (tuple, list) else (shape,)
     extents = [w.known_int(s, "an extent of SharedArray") for s in shape]
     if not extents or min(extents) < 1:
@@ -53,9 +48,10 @@ def new_shared(w, extents, dtype, inner=()):
         count *= s
     if w.team is not None:
         used = w.shared_bytes + count * dtype.size
-        if used > MOST_SHARED:
+        most = get_max_shared_memory_bytes()
+        if used > most:
             raise QuadrantsSyntaxError(
-                f"the shared arrays of this loop need {used} bytes, a block has at most {MOST_SHARED}: "
+                f"the shared arrays of this loop need {used} bytes, a block of this device has at most {most}: "
                 f"this one, of shape {tuple(extents)}, needs {count * dtype.size}"
             )
         w.shared_bytes = used

@@ -11,6 +11,7 @@ import types
 import numpy as np
 
 from quadrants import _native
+from quadrants._lib.core import CPU_ARCHS
 from quadrants._native import Builder, Value
 from quadrants.lang.exception import QuadrantsNameError, QuadrantsTypeError
 from quadrants.lang.frontend import access, errors, overflow, purity
@@ -59,6 +60,7 @@ class Walker:
         self.accs, self.keep = {}, []
         self.team = None  # block size asked for by the parallel loop being walked, 0: none; see threads
         self.shared_bytes = 0
+        self.section, self.sections = 0, 0  # of `with qd.stream_parallel()`: the one being walked, how many there were
         self.shared = frozenset()  # ids of kernel-scope vectors, while a parallel loop is walked
         # Names that need a variable, by Source: of this kernel for these arguments alone, so that what is made of a function
         # doesn't depend on who else used it before.
@@ -99,6 +101,7 @@ class Walker:
         self.checks = self.debug or bool(options.get("check_out_of_bound"))
         self.short_circuit = bool(options.get("short_circuit_operators", True))
         self.fast_math = bool(options.get("fast_math", True))
+        self.block_dim = _default_block(runtime.arch, options)
 
     # ------------------------------------------------------------------------------------------------ functions, scopes
     def enter(self, fn, source, call):
@@ -241,6 +244,14 @@ class Walker:
         if type(k) is not int:
             raise QuadrantsTypeError(f"{what} must be an integer known at compile time")
         return k
+
+
+def _default_block(arch, options):
+    """Threads of a block in loops that don't say it, where `qd.init` did; 0: the backend decides."""
+    asked, most = options.get("default_gpu_block_dim", 128), options.get("max_block_dim", 0)
+    if arch in CPU_ARCHS or (asked == 128 and not most):
+        return 0
+    return min(asked, most or asked)
 
 
 def located(w, error):
