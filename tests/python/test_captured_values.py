@@ -109,6 +109,28 @@ def test_what_a_python_function_changes_itself_is_no_guard(arch):
     assert space["N"] == len(space["L"]) == 2
 
 
+@pytest.mark.filterwarnings("ignore:Calling non-quadrants")
+@pytest.mark.parametrize("lines", [
+    "import logging\nlog = logging.getLogger('t')\ndef f(x):\n    log.info('x')\n    return x",
+    "import re\ndef f(x):\n    re.compile('a' * len(re._cache))\n    return x",
+    "L = []\nL.append(L)\ndef f(x):\n    L\n    return x",
+])  # fmt: skip
+def test_libraries_are_not_looked_into(arch, lines):
+    """What changes inside of them makes nothing stale; a list that holds itself is guarded as the same one."""
+    k = load(f"{lines}\n@qd.kernel\ndef k(x: qd.i32) -> qd.i32:\n    return f(x)\n")["k"]
+    made, compile_ = [], k._primal._compile
+    k._primal._compile = lambda *args: (made.append(args), compile_(*args))[1]
+    for n in range(3):
+        assert k(n) == n
+    assert len(made) == 1
+
+
+def test_a_list_that_holds_itself(arch):
+    space = load("L = [1]\nL.append(L)\n@qd.kernel\ndef k() -> qd.i32:\n    return L[0]\n")
+    with pytest.raises(qd.QuadrantsTypeError, match="holds itself"):
+        space["k"]()
+
+
 def test_closures(arch):
     def build(n):
         def change(m):

@@ -27,7 +27,12 @@ class Content:
 
     def __init__(self, owner):
         self.owner = owner
-        self.kept = freeze(owner)
+        try:
+            self.kept = freeze(owner)
+        except RecursionError:
+            raise QuadrantsTypeError(
+                "a container that holds itself cannot be captured: its content is compared"
+            ) from None
 
     @property
     def same(self) -> bool:

@@ -3,7 +3,8 @@
 Nobody sees such a function read, so its bytecode is asked: names that are global or of an enclosing function, what is
 read of them (`config.size`), and the same of the functions that it names. More may be guarded than was read, which costs
 a compile too many. What it changes itself is its own affair. What it reaches in another way, through an object that it
-made or the result of a call, isn't seen.
+made or the result of a call, isn't seen. Functions of the standard library and of installed packages are taken for
+what they are: their insides change without changing what they do.
 """
 
 import dis
@@ -59,13 +60,8 @@ def _watch(w, target, args, kwargs):
             try:
                 if _content(look()) == before:
                     guard(w.rec)
-            except (
-                AttributeError,
-                KeyError,
-                ValueError,
-                QuadrantsTypeError,
-            ):  # gone; too large to compare: it is the same one
-                pass
+            except (AttributeError, KeyError, ValueError, QuadrantsTypeError, RecursionError):
+                pass  # gone; too large to compare, or a cycle: that it is the same one is guarded
 
     return finish
 
@@ -85,7 +81,7 @@ class _Same:
 def _content(x):
     try:
         return _Same(x), freeze(x)
-    except QuadrantsTypeError:
+    except (QuadrantsTypeError, RecursionError):
         return _Same(x), None
 
 
@@ -93,7 +89,7 @@ class _Reads:
     """Reads of a function and of those it names: what to look up, what was found, how to guard it."""
 
     def __init__(self):
-        self.found, self.seen, self.given = {}, set(), ()
+        self.found, self.seen, self.given, self.home = {}, set(), (), None
 
     def called(self, target, args=(), kwargs=None):
         if isinstance(target, types.BuiltinFunctionType) and target.__module__ == "_operator":
@@ -109,7 +105,7 @@ class _Reads:
             target, args = vars(target).get("__init__"), ()
         if not isinstance(target, (types.FunctionType, Func)):
             target, args = getattr(type(target), "__call__", None), (target, *args)
-        if not isinstance(target, types.FunctionType) or _ours(target.__module__) or target in self.seen:
+        if not isinstance(target, types.FunctionType) or target in self.seen or self.library(target):
             return
         names, last = target.__code__.co_varnames[: target.__code__.co_argcount], target.__defaults__ or ()
         given = {**dict(zip(names[len(names) - len(last) :], last)), **dict(zip(names, args)), **(kwargs or {})}
@@ -118,6 +114,14 @@ class _Reads:
             self.given = tuple(map(id, known.values()))
         self.seen.add(target)
         self.code(target, target.__code__, known)
+
+    def library(self, function):
+        """Whether a function is not the program's own."""
+        top = str(function.__module__).partition(".")[0]
+        if self.home is None:
+            self.home = top
+        file = function.__code__.co_filename
+        return _ours(top) or _standard(top) or top != self.home and ("site-packages" in file or "dist-packages" in file)
 
     def operator(self, name, args):
         """The methods by which the operands' classes may answer."""
@@ -197,7 +201,13 @@ class _Reads:
 
 def _has_attributes(x) -> bool:
     """Whether attributes of an object are those of a program."""
-    return isinstance(x, (types.ModuleType, type, types.FunctionType)) or not _ours(type(x).__module__)
+    if isinstance(x, types.ModuleType):
+        return not _ours(x.__name__) and not _standard(x.__name__)
+    return isinstance(x, (type, types.FunctionType)) or not _ours(type(x).__module__)
+
+
+def _standard(module) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
 
 
 def _ours(module) -> bool:
