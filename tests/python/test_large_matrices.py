@@ -201,6 +201,25 @@ def test_constants_meet_other_types():
     assert found[0] == found[1] and np.allclose(found[0], [0.4, 0.1, 0.3])
 
 
+@pytest.mark.parametrize("count", [4, 20])
+def test_atomics_of_components_at_run_time_indices(count):
+    """Of a vector that no assignment names, shared by the iterations of a parallel loop and by none."""
+
+    @qd.kernel
+    def run(n: qd.i32) -> qd.types.vector(6, qd.i32):
+        a = qd.Vector.zero(qd.i32, count)
+        for i in range(n):
+            qd.atomic_add(a[i % 3], 1)
+            qd.atomic_max(a[3], i)
+        b, low = a, qd.Vector.one(qd.i32, count)
+        k = n % 3
+        old = qd.atomic_sub(b[k], 5)
+        old += qd.atomic_exchange(low[k], 9)
+        return qd.Vector([a[0], a[1], a[2], a[3], b[k] * 10 + low[k], old])
+
+    assert run(1000).to_list() == [334, 333, 333, 999, 3289, 334]
+
+
 def test_atomic_updates_by_constants():
     m, f = qd.Matrix(np.full((5, 5), 2.0).tolist()), qd.Matrix.field(5, 5, qd.f32, 3)
 

@@ -22,6 +22,7 @@ from quadrants.lang.values import (
     guarded,
     load,
     make,
+    one_of,
     store,
 )  # fmt: skip
 
@@ -40,8 +41,9 @@ def _target(w, node, name, count):
         raise QuadrantsSyntaxError(
             f"{name}: cannot use a whole {place.what.lower()} as the target: index it, such as x[None]"
         )
-    if type(place) not in PLACES:
-        _need_place(w, args[0], place)
+    base = place.base if type(place) is Slot else place
+    if type(base) not in PLACES:
+        _need_place(w, args[0], base)
         raise QuadrantsSyntaxError(f"{name} needs an element of a field or array, or a variable, as its target")
     return place, [ev(w, a) for a in args[1:]]
 
@@ -67,6 +69,9 @@ def _atomic(w, name, place, value):
         return make(w, place.n, place.m, place.ndim, old)
     old = load(w, place)
     value = _like(w, old, value)
+    if type(place) is Slot and id(place.base) in w.shared and name != "exchange" and type(value) in SCALARS:
+        one_of(w, place, lambda v: w.b.set(v, binary(w, _PLAIN_OF[name], w.get(v), value)))
+        return old
     store(w, place, value if name == "exchange" else binary(w, _PLAIN_OF[name], old, value))
     return old
 
