@@ -13,6 +13,7 @@
 
 #include "core/compile/executable.hpp"
 #include "core/compile/packed.hpp"
+#include "core/ir/ir.hpp"
 #include "core/split/split.hpp"
 #include "core/support/trace.hpp"
 
@@ -297,6 +298,10 @@ void Compiler::forget(std::vector<Job> &jobs, Distrust distrust) const {
 std::shared_ptr<Executable> Compiler::compile(const ir::Unit &kernel, std::string *stored) {
   Observations seen;
   const auto t = Clock::now();
+  if (const auto fault = ir::verify(kernel))  // the passes trust what they read
+    throw Error(Kind::internal, "kernel " + kernel.debug.name + " is malformed: function " +
+                                    std::to_string(fault->func) + ", record " + std::to_string(fault->record) + ": " +
+                                    fault->message);
   split::Plan plan = [&] {
     const trace::Span span("passes", kernel.debug.name);
     return split::split(kernel);

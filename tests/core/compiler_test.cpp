@@ -47,6 +47,22 @@ TEST(Compiler, PerOffloadRecompilesTheEditedLoopOnly) {
   EXPECT_GT(e->observations().artifact_bytes, 0u);
 }
 
+// The passes trust what they read: a front end that errs is told so.
+TEST(Compiler, MalformedKernelIsRefusedBeforeThePasses) {
+  Rig rig;
+  const char *text =
+      "raw\nfunc @k($c: b1) {\n  %0 = arg.b1 $c\n  when %0 {\n    %2 = const.i32 1\n  }\n  output 0, %2\n}\n";
+  try {
+    rig.build(text);
+    FAIL() << "compiled";
+  } catch (const Error &e) {
+    EXPECT_EQ(e.kind, Kind::internal);
+    EXPECT_NE(std::string(e.what()).find("kernel k is malformed: function 0"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("whose region is closed"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(rig.backend->compiles, 0);
+}
+
 TEST(Compiler, WholeKernelIsOneCallWithAllTasks) {
   Rig rig;
   rig.config.per_offload = 0;
