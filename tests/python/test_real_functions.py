@@ -102,10 +102,21 @@ ERRORS = {
     "no type of the result": ("@qd.real_func\ndef f(x: qd.i32):\n    return x", "f(1)", QuadrantsSyntaxError, "annotated with a return type"),
     "no return": ("@qd.real_func\ndef f(x: qd.i32) -> qd.i32:\n    x += 1", "f(1)", QuadrantsSyntaxError, "does not have a return statement"),
     "reference to a number": ("@qd.real_func\ndef f(x: qd.ref(qd.i32)):\n    x += 1", "f(1)", QuadrantsTypeError, "is a reference"),
-    "vector for a scalar": ("@qd.real_func\ndef f(x: qd.i32):\n    x += 1", "f(qd.Vector([1, 2]))", QuadrantsTypeError, "a member of type i32"),
+    "vector for a scalar": ("@qd.real_func\ndef f(x: qd.i32):\n    x += 1", "f(qd.Vector([1, 2]))", QuadrantsTypeError, '"x" of "f" takes i32, got'),
     "missing": ("@qd.real_func\ndef f(x: qd.i32):\n    x += 1", "f()", QuadrantsSyntaxError, "Missing argument 'x'"),
-    "array for a number": ("X = qd.field(qd.i32, 2)\n@qd.real_func\ndef f(x: qd.i32):\n    x += 1", "f(X)", QuadrantsCompilationError, "type i32"),
+    "array for a number": ("X = qd.field(qd.i32, 2)\n@qd.real_func\ndef f(x: qd.i32):\n    x += 1", "f(X)", QuadrantsTypeError, '"x" of "f" takes i32, got field'),
+    "too many results": ("@qd.real_func\ndef f(x: qd.i32) -> qd.i32:\n    return x, x", "f(1)", QuadrantsCompilationError, "cannot be converted into required type i32"),
+    "vector as a scalar result": ("@qd.real_func\ndef f(x: qd.i32) -> qd.i32:\n    return qd.Vector([x, 1])", "f(1)", QuadrantsCompilationError, "cannot be converted into required type i32"),
+    "return of nothing": ("@qd.real_func\ndef f(x: qd.i32) -> qd.i32:\n    if x > 1:\n        return\n    return 1", "f(1)", QuadrantsSyntaxError, "needs a value behind `return`"),
 }  # fmt: skip
+
+
+def test_a_missing_return_is_shown_at_the_function(arch):
+    text = "\n" * 5 + "@qd.real_func\ndef f(x: qd.i32) -> qd.i32:\n    x += 1\n@qd.kernel\ndef k():\n    f(1)\n"
+    with pytest.raises(QuadrantsSyntaxError) as caught:
+        load(text)["k"]()
+    at = [line for line in str(caught.value).splitlines() if line.startswith("File")]
+    assert at[-1].endswith("in f:") and "line 7," in at[-1], str(caught.value)
 
 
 @pytest.mark.parametrize("name", ERRORS)

@@ -10,13 +10,14 @@ Functions here take the walker `w` first: it holds the builder and the options.
 
 from quadrants._native import Value, Var
 from quadrants.lang.exception import QuadrantsCompilationError, QuadrantsSyntaxError, QuadrantsTypeError
-from quadrants.lang.util import hook
+from quadrants.lang.util import hook, shown_as
 
 SMALL = 16
 NUMBERS = frozenset((int, float, bool))
 SCALARS = frozenset((int, float, bool, Value))
 
 
+@shown_as("vector or matrix")
 class Mat:
     """Immutable vector (ndim 1, m == 1) or matrix (ndim 2) of scalars in row-major order."""
 
@@ -26,12 +27,14 @@ class Mat:
         self.n, self.m, self.ndim, self.data = n, m, ndim, data
 
 
+@shown_as("vector or matrix")
 class MatVar(Mat):
     """A mutable one: `data` holds Vars."""
 
     __slots__ = ()
 
 
+@shown_as("vector or matrix")
 class Big:
     """More than 16 scalars: a local array. `owned` says that no name and no container refers to it, so that one may take
     it over.
@@ -43,6 +46,7 @@ class Big:
         self.n, self.m, self.ndim, self.arr, self.dtype, self.owned = n, m, ndim, arr, dtype, owned
 
 
+@shown_as("element")
 class Elem:
     """Element of a field or array, or some of its components: a place. `comps` are offsets in scalars from `index`;
     `ok` (checked builds only) is the value that says whether the access is inside."""
@@ -53,6 +57,7 @@ class Elem:
         self.acc, self.index, self.n, self.m, self.ndim, self.comps, self.ok = acc, index, n, m, ndim, comps, ok
 
 
+@shown_as("element")
 class Slot:
     """One scalar of a local vector at a run-time index, or of a Big at any index: a place."""
 
@@ -63,12 +68,14 @@ class Slot:
         self.base, self.index, self.ok = base, index, ok
 
 
+@shown_as("vector or matrix")
 class Places(Mat):
     """Several places as one vector or matrix, for slices and swizzles of what is not a plain list of Vars."""
 
     __slots__ = ()
 
 
+@shown_as("struct")
 class Rec:
     """A struct: members by name, in the order of its type; `methods` are functions by name."""
 
@@ -79,6 +86,7 @@ class Rec:
         self.members, self.methods = members, methods
 
 
+@shown_as("struct")
 class RecVar(Rec):
     """A mutable one: members are places."""
 
@@ -112,6 +120,8 @@ def describe(w, x) -> str:
         return f"[Tensor ({', '.join(map(str, dims))}) {element_dtype(w, x)}]"
     if type(x) is Elem:
         return str(x.acc.dtype)
+    if type(x) is Slot:
+        return str(element_dtype(w, x.base))
     if type(x) in RECORDS:
         return "[Struct {" + ", ".join(f"{name}: {describe(w, e)}" for name, e in x.members.items()) + "}]"
     what = hook(x, "what")  # memory and ranges
@@ -134,16 +144,6 @@ def element_dtype(w, x):
                 dt = w.promote(dt, other)
         return dt
     return dtype_of(w, x)
-
-
-def shown_as(name):
-    """Class decorator: what Python's own messages call the objects of a class that programs never name."""
-
-    def rename(cls):
-        cls.__name__ = name
-        return cls
-
-    return rename
 
 
 # ------------------------------------------------------------------------------------------------- making and reading

@@ -21,11 +21,13 @@ from quadrants.lang.values import (
     guarded,
     load,
     make,
+    shown_as,
 )
 
 ALIAS_EXTERNAL, ALIAS_FIELD = 0, 1
 
 
+@shown_as("field or array")
 class Acc:
     """How to reach the elements of one field or array. `comps` holds the offset in scalars of each flattened
     component.

@@ -238,7 +238,8 @@ def _select(w, test, x, y):
     if type(x) is Acc or type(y) is Acc:
         raise QuadrantsTypeError("a conditional expression cannot choose between fields or arrays at run time")
     if type(x) in (list, tuple) or type(y) in (list, tuple) or type(x) is str or type(y) is str:
-        raise QuadrantsTypeError(f"a conditional expression cannot choose '{describe(w, x)}' at run time")
+        wrong = x if type(x) in (list, tuple, str) else y
+        raise QuadrantsTypeError(f"a conditional expression cannot choose '{describe(w, wrong)}' at run time")
     return map_all(w, w.b.select, (test, x, y), "if")
 
 

@@ -38,6 +38,7 @@ from quadrants.lang.values import (
     Mat,
     MatVar,
     Places,
+    Slot,
     describe,
     elements,
     load,
@@ -347,8 +348,8 @@ def attribute_of(w, x, attr):
         if attr in ("n", "m", "ndim"):
             return getattr(x, attr)
         return swizzle.pick(w, x, attr)
-    if kind is Value or kind is Var:
-        raise QuadrantsSyntaxError(f"a scalar of type {x.dtype} has no attribute '{attr}'")
+    if kind is Value or kind is Var or kind is Slot:
+        raise QuadrantsSyntaxError(f"a scalar of type {describe(w, x)} has no attribute '{attr}'")
     getter = hook(x, "kernel_attribute")
     if getter is not None:
         return getter(w, attr)
@@ -407,7 +408,7 @@ def subscript_of(w, x, node):
         return structs.element(w, x, index if type(index) is tuple else (index,), node)
     if type(x) in MATRICES or type(x) is Elem or type(x) is Places:
         return matrices.subscript(w, x, node)
-    if type(x) in SCALARS or type(x) is Var:
+    if type(x) in SCALARS or type(x) is Var or type(x) is Slot:
         raise QuadrantsTypeError(f"a scalar of type {describe(w, x)} cannot be indexed")
     if isinstance(x, (list, tuple, dict, range, str, np.ndarray)):
         index = ev(w, node.slice)

@@ -28,6 +28,7 @@ from quadrants.lang.values import (
     dtype_of,
     filled,
     from_nested,
+    shown_as,
 )
 
 
@@ -195,6 +196,7 @@ def frexp_(w, x):
     return Frexp(w.b.unary("frexp_frac", x), w.b.unary("frexp_exp", x))
 
 
+@shown_as("result of frexp")
 class Frexp:
     """Result of `qd.frexp`: members mantissa and exponent; unpacks as a pair."""
 

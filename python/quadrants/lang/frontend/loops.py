@@ -18,7 +18,7 @@ from quadrants.lang.frontend.stmts import bind_target, is_static
 from quadrants.lang.frontend.structs import AccStruct
 from quadrants.lang.frontend.table import STMT, ev, ref, run
 from quadrants.lang.frontend.views import View
-from quadrants.lang.values import Mat, MatVar, RecVar, describe, variable
+from quadrants.lang.values import Mat, MatVar, RecVar, describe, shown_as, variable
 
 
 class Frame:
@@ -31,6 +31,7 @@ class Frame:
         self.break_label, self.continue_label, self.runtime = break_label, continue_label, runtime
 
 
+@shown_as("range")
 class Range:
     """A box of indices: lo, hi per axis, and the order of the axes from outermost to innermost."""
 
@@ -67,6 +68,7 @@ class Range:
         raise AttributeError(f"a {self.what} has no attribute '{attr}' inside kernels")
 
 
+@shown_as("grouped range")
 class Grouped:
     """`qd.grouped(x)`: the index as one vector."""
 

@@ -44,10 +44,12 @@ class Open:
     def leave(self, w, node):
         """`return`: anywhere, also inside loops and branches."""
         self.returned = True
+        if node.value is None and self.returns is not None:
+            raise QuadrantsSyntaxError("a real function with a return type needs a value behind `return`")
         if node.value is not None:
             v = ev(w, node.value)
             if self.returns is not None:
-                for slot, s in zip(self.slots, flatten(w, cast_result(w, v, self.returns))):
+                for slot, s in zip(self.slots, flatten(w, cast_result(w, v, self.returns, exact=True)), strict=True):
                     w.b.set(slot, s)
             elif v is not None:
                 raise QuadrantsSyntaxError(
@@ -141,14 +143,22 @@ def _argument(w, func, name, annotation, a, is_owner):
             raise QuadrantsTypeError(
                 f'"{name}" of "{func.__name__}" is a reference: pass a variable or an element, not {describe(w, place)}'
             )
-        return _Argument(name, kind, structs.to_member(w, place, kind), place)
+        return _Argument(name, kind, _given(w, func, name, kind, place), place)
     kind = _value_type(annotation)
     if kind is None:
         raise QuadrantsSyntaxError(
             f'Invalid type annotation (argument "{name}") of Quadrants real function "{func.__name__}": {annotation!r}. '
             "Quadrants real functions' parameters must be type annotated."
         )
-    return _Argument(name, kind, structs.to_member(w, w.wrap(a) if evaluated else ev(w, a), kind))
+    return _Argument(name, kind, _given(w, func, name, kind, w.wrap(a) if evaluated else ev(w, a)))
+
+
+def _given(w, func, name, kind, value):
+    """An argument by value in the type of its parameter."""
+    try:
+        return structs.to_member(w, value, kind)
+    except QuadrantsTypeError:
+        raise QuadrantsTypeError(f'"{name}" of "{func.__name__}" takes {kind}, got {describe(w, value)}') from None
 
 
 def call(w, node, func, owner):
@@ -181,6 +191,11 @@ def call(w, node, func, owner):
     return value
 
 
+def _no_return(node, name):
+    """node: the function, at which the error points."""
+    raise QuadrantsSyntaxError(f'Function has a return type but does not have a return statement: "{name}"')
+
+
 def _make(w, node, func, key, args, returns):
     """Walks the body into a function of its own; its number."""
     passed = [s for a in args if a.type is not None for s in flat_types(w, a.type)]
@@ -211,9 +226,7 @@ def _make(w, node, func, key, args, returns):
     run(w, tree.body)
     b.end()
     if returns is not None and not w.real.returned:
-        raise QuadrantsSyntaxError(
-            f'Function has a return type but does not have a return statement: "{func.__name__}"'
-        )
+        _no_return(tree, func.__name__)
     b.close_function([b.get(v) for v in w.real.slots] + [s for r in references for s in flatten(w, load(w, r))])
     if w.real.threads:
         w.team_functions.add(index)

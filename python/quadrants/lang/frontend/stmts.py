@@ -183,7 +183,7 @@ def _rebind(w, name, current, v):
         w.vars[name] = v
         return
     raise QuadrantsSyntaxError(
-        f'Recreating variables is not allowed: "{name}" is bound to a {describe(w, current)} and cannot be assigned'
+        f'Recreating variables is not allowed: "{name}" is of type {describe(w, current)} and cannot be assigned'
     )
 
 
@@ -310,19 +310,20 @@ def return_(w, node):
     w.dead = True
 
 
-def cast_result(w, v, declared):
-    """A returned value in its declared type: a scalar type, vector or matrix type, or a tuple of those."""
+def cast_result(w, v, declared, exact=False):
+    """A returned value in its declared type: a scalar, vector or matrix type, or a tuple of those. `exact`: as for kernels."""
+    exact = exact or w.is_kernel
     if type(declared) is tuple:
         if len(declared) == 1 and type(v) not in (tuple, list):
-            return cast_result(w, v, declared[0])
+            return cast_result(w, v, declared[0], exact)
         if type(v) not in (tuple, list) or len(v) != len(declared):
             raise QuadrantsCompilationError(
                 f"the function returns {_count(w, v)}, its annotation names {len(declared)}"
             )
-        return tuple(cast_result(w, p, d) for p, d in zip(v, declared))
+        return tuple(cast_result(w, p, d, exact) for p, d in zip(v, declared))
     if isinstance(declared, DataType):
         if type(v) not in SCALARS:
-            if not w.is_kernel:
+            if not exact:
                 return v  # of an inlined function: the annotation speaks of scalars only
             raise _bad_return(w, v, declared)
         return w.b.cast(v, declared)
