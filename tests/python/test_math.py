@@ -329,11 +329,6 @@ def test_fns():
     assert out.tolist() == [fns(*case) for case in cases]
 
 
-def test_types_do_not_follow_init():
-    assert (m.vec3.dtype, m.ivec2.dtype, m.uvec4.dtype, m.mat3.dtype) == (qd.f32, qd.i32, qd.u32, qd.f32)
-    assert (m.mat3.n, m.mat3.m, m.vec3.n) == (3, 3, 3)
-
-
 def test_shared_names():
     """Names that `qd.math` shares with the top level are the same objects, and the constants are Python's."""
     for name in "acos asin atan2 ceil cos exp floor log max min pow round sin sqrt tan tanh".split():
@@ -375,3 +370,19 @@ def test_determinant_inverse_dot():
     run()
     assert np.allclose(mats[1].to_numpy() if hasattr(mats[1], "to_numpy") else mats[1], np.linalg.inv(a), atol=1e-14)
     assert numbers[0] == pytest.approx(np.linalg.det(a)) and numbers[1] == 32.0
+
+
+def test_types_follow_the_default_types(init):
+    """The types of `qd.math` are made at import, and their elements are what `init` chose last."""
+    Particle = qd.types.struct(position=m.vec3)
+    for fp, ip, up in ((qd.f64, qd.i64, qd.u64), (qd.f32, qd.i32, qd.u32)):
+        init(default_fp=fp, default_ip=ip)
+
+        @qd.kernel
+        def k(v: m.vec2) -> m.vec2:
+            return v + m.vec2(0.1, 0.2)
+
+        assert (m.vec2.dtype, m.mat3.dtype, m.ivec4.dtype, m.uvec2.dtype) == (fp, fp, ip, up)
+        assert (m.mat3.n, m.mat3.m, m.vec3.n) == (3, 3, 3)
+        assert m.vec3.field(shape=2).dtype == fp and Particle.field(shape=2).position.dtype == fp
+        assert k([0.1, 0.2])[0] == (0.2 if fp == qd.f64 else np.float32(0.1) + np.float32(0.1))

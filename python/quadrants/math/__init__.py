@@ -1,13 +1,11 @@
 """`qd.math`: helpers in the manner of shading languages, written in the language itself.
 
-`vec2` to `mat4` have f32 elements, `ivec*` i32 and `uvec*` u32, whatever `init` chose as default types.
+The elements of `vec2` to `mat4` are `default_fp`, those of `ivec*` `default_ip`, those of `uvec*` the unsigned integers as wide
+as `default_ip`: what the last `init` chose.
 """
 
 from math import e, inf, nan, pi
 
-from quadrants._native import f32 as _f32
-from quadrants._native import i32 as _i32
-from quadrants._native import u32 as _u32
 from quadrants.lang.ops import acos, asin, atan2, ceil, cos, exp, floor, log, max, min, pow, round, sin, sqrt, tan, tanh
 from quadrants.math.bits import clz, ffs, fns, popcnt
 from quadrants.math.complex import cconj, cdiv, cexp, cinv, clog, cmul, cpow, csqrt
@@ -44,13 +42,14 @@ from quadrants.math.transforms import (
     translate,
     vdir,
 )
+from quadrants.types.compound import DefaultUnsigned as _DefaultUnsigned
 from quadrants.types.compound import matrix as _matrix
 from quadrants.types.compound import vector as _vector
 
-vec2, vec3, vec4 = (_vector(n, _f32) for n in (2, 3, 4))
-ivec2, ivec3, ivec4 = (_vector(n, _i32) for n in (2, 3, 4))
-uvec2, uvec3, uvec4 = (_vector(n, _u32) for n in (2, 3, 4))
-mat2, mat3, mat4 = (_matrix(n, n, _f32) for n in (2, 3, 4))
+vec2, vec3, vec4 = (_vector(n, float) for n in (2, 3, 4))
+ivec2, ivec3, ivec4 = (_vector(n, int) for n in (2, 3, 4))
+uvec2, uvec3, uvec4 = (_vector(n, _DefaultUnsigned) for n in (2, 3, 4))
+mat2, mat3, mat4 = (_matrix(n, n, float) for n in (2, 3, 4))
 
 __all__ = [
     "acos", "asin", "atan2", "cconj", "cdiv", "ceil", "cexp", "cinv", "clamp", "clog", "clz", "cmul", "cos", "cpow",

@@ -18,8 +18,12 @@ def _flat(parts: tuple[Any, ...]) -> Iterator[Any]:
             yield part
 
 
+class DefaultUnsigned:
+    """Stands for the unsigned integers as wide as `default_ip`, as `int` stands for `default_ip` itself."""
+
+
 def _scalar_type(dtype: Any) -> Any:
-    if dtype is None or dtype in (int, float):  # the default types are known at init only
+    if dtype is None or dtype in (int, float, DefaultUnsigned):  # the default types are known at init only
         return dtype
     from quadrants.lang.util import cook_dtype
 
@@ -36,9 +40,12 @@ class MatrixType:
     @property
     def dtype(self) -> Any:
         """The scalar type, or None."""
-        if self._dtype is int or self._dtype is float:
+        if isinstance(self._dtype, type):
+            from quadrants import _native
             from quadrants.lang.util import cook_dtype
 
+            if self._dtype is DefaultUnsigned:
+                return _native.u64 if cook_dtype(int).size == 8 else _native.u32
             return cook_dtype(self._dtype)
         return self._dtype
 
