@@ -42,6 +42,7 @@ ROWS = [
     ("b = not x", T, "takes integral inputs only, however 'f32' is provided", "not x"),
     ("b = max(x=1, y=2)", T, "TypeError when calling `max`: got an unexpected keyword argument 'x'", None),
     ("qd.loop_config(speed=2)", T, "`loop_config`: got an unexpected keyword argument 'speed'", None),
+    ("b = qd.Vector([1, n, 3])[2:1]", X, "the slice takes no entry of '[Tensor (3) i32]'", "qd.Vector([1, n, 3])[2:1]"),
     ("b = qd.atomic_add(a[0, 0])", T, "`atomic_add`: it takes 2 arguments, found 1", None),
     ("b = qd.select(n, 1)", T, "`select`: missing 1 required positional argument", None),
     ("b = qd.sqrt(1, 2)", T, "`sqrt`: it does not take 2 positional arguments", None),

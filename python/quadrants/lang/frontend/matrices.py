@@ -41,7 +41,12 @@ from quadrants.lang.values import (
 def _axis(w, x, index, size):
     """One index of a vector or matrix: a list of known numbers, or a run-time Value."""
     if type(index) is slice:
-        return list(range(*index.indices(size)))
+        chosen = list(range(*index.indices(size)))
+        if not chosen:
+            raise QuadrantsIndexError(
+                f"the slice takes no entry of '{describe(w, x)}': vectors and matrices have at least one"
+            )
+        return chosen
     if type(index) is Value:
         if not index.dtype.is_integral:
             raise QuadrantsTypeError(f"indices must be integers, however '{index.dtype}' is provided as an index.")
