@@ -315,3 +315,12 @@ def test_many_members(arch):
     space = load(f"@qd.kernel\ndef k(s: State):\n    for j in range(2):\n{lines}", State=cls)
     space["k"](cls(*arrays))
     assert [a[0] for a in arrays] == [2 * i + 1 for i in range(39)] + [39]
+
+
+def test_annotations_that_no_member_can_have(arch):
+    space = load(
+        "import dataclasses\n@dataclasses.dataclass\nclass P:\n    n: qd.i32\n    text: str\n"
+        "@qd.kernel\ndef k(a: qd.i32, p: P) -> qd.i32:\n    return p.text\n"
+    )
+    with pytest.raises(QuadrantsSyntaxError, match=r"\(argument 1\).*<class 'str'>, of \"p.text\" of \"k\""):
+        space["k"](1, space["P"](2, "a"))

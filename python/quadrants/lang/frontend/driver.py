@@ -198,7 +198,8 @@ def parameter(w, kernel, plan, k, name, annotation, value):
     if annotation is sparse_matrix_builder or isinstance(annotation, sparse_matrix_builder):
         raise not_supported_yet(f'qd.types.sparse_matrix_builder (argument "{name}" of kernel "{kernel.name}")')
     raise QuadrantsSyntaxError(
-        f"Invalid type annotation (argument {k}) of Quadrants kernel: {annotation!r}. Expected a scalar type, a "
+        f"Invalid type annotation (argument {w.positions.get(k, k)}) of Quadrants kernel: {annotation!r}, of "
+        f'"{name}" of "{kernel.name}". Expected a scalar type, a '
         "vector or matrix type, qd.types.ndarray or qd.template; other kinds are not supported yet."
     )
 
