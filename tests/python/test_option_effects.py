@@ -99,3 +99,10 @@ def test_no_result_depends_on(init, option):
     text = "@qd.kernel\ndef k() -> qd.i32:\n    s = 0\n    for i in range(100):\n        if i % 3 == 0:\n            s += i\n    return s\nR = lambda: k()\n"
     values = (0, 1, 2) if option.endswith(("level", "threads")) else (False, True)
     assert {outcome(init, text, offline_cache=False, **{option: value}) for value in values} == {1683}
+
+
+@pytest.mark.parametrize("text", ["@qd.pure\n@qd.kernel", "@qd.kernel(pure=True)"])
+def test_old_names_of_fastcache_warn(arch, text):
+    with pytest.warns(UserWarning, match="is deprecated; use qd.kernel\\(fastcache="):
+        k = load(f"{text}\ndef k(x: qd.i32) -> qd.i32:\n    return x\n")["k"]
+    assert k(3) == 3 and k._primal.fastcache

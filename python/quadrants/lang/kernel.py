@@ -8,6 +8,7 @@ with its guards.
 import copyreg
 import time
 import types
+import warnings
 from typing import Any
 
 from quadrants import _logging
@@ -194,6 +195,8 @@ def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=Fal
     Parameters must be annotated. Each top-level `for` runs in parallel on the device that `qd.init` chose. Raises
     QuadrantsSyntaxError for signatures that kernels cannot have.
     """
+    if pure is not None:
+        warnings.warn("qd.kernel(pure=...) is deprecated; use qd.kernel(fastcache=...) instead.", stacklevel=2)
     if checkpoints and not graph:
         raise QuadrantsSyntaxError("checkpoints=True needs graph=True")
     if checkpoints:
@@ -224,6 +227,7 @@ def check_decorated(fn, what):
 
 def pure(fn):
     """Deprecated marker: the same as `@qd.kernel(fastcache=True)` on the kernel below it."""
+    warnings.warn("qd.pure is deprecated; use qd.kernel(fastcache=True) instead.", stacklevel=2)
     primal = getattr(fn, "_primal", None)
     if primal is not None:
         primal.fastcache = True
