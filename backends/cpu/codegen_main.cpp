@@ -184,7 +184,8 @@ struct TaskCompile {
          !unit.parallel()            ? 0u
          : unit.parallel()->axes > 1 ? 2u
                                      : 1u});
-    if (meta.polls) m->getNamedGlobal((id + ".meta").str())->setInitializer(constant_of(*m, meta));
+    if (auto *described = m->getNamedGlobal((id + ".meta").str()); described && meta.polls)
+      described->setInitializer(constant_of(*m, meta));
     if (request.flags & QDB_COMPILE_KEEP_ASM) keep_assembly(*m, machine, library);
     llvm::SmallVector<char, 0> object;
     if (!llvm_emitter::emit_file(*m, machine, library, llvm::CodeGenFileType::ObjectFile, object))

@@ -76,9 +76,11 @@ void launch_one(Pool &pool, const Call &call, const QdbLaunch &l) {
   QdxCpuPartial few[QDX_CPU_MAX_PARTIALS];
   QdxCpuPartial *partials = few;
   thread_local std::vector<QdxCpuPartial> kept;
+  std::vector<QdxCpuPartial> many;  // taken out of it: a signal handler may launch while this one runs
   if (slots && chunks > 1) {
-    if (kept.size() < size_t(slots) * size_t(chunks)) kept.resize(size_t(slots) * size_t(chunks));
-    partials = kept.data();
+    many.swap(kept);
+    if (many.size() < size_t(slots) * size_t(chunks)) many.resize(size_t(slots) * size_t(chunks));
+    partials = many.data();
   }
   if (chunks == 1) {
     run_whole(call, e, args, begin, end, partials);
@@ -90,6 +92,7 @@ void launch_one(Pool &pool, const Call &call, const QdbLaunch &l) {
     give_up_if(stop.was_asked());
   }
   if (slots) combine(*e.meta, partials, chunks);
+  if (many.size() > kept.size()) kept.swap(many);
 }
 
 bool failed(const QdbLaunch &l) {

@@ -140,7 +140,8 @@ class Context {
  public:
   static std::shared_ptr<Context> open(const ContextConfig &);  // throws Error with the whole chain of refusals
   virtual ~Context() = default;
-  virtual void close() = 0;  // waits for running launches; idempotent
+  virtual void close() = 0;  // waits for running launches; idempotent; Error while launching()
+  virtual bool launching() const = 0;  // the calling thread, right now: only a signal handler can ask
   virtual void sync() = 0;
   virtual const std::string &arch() const = 0;
   virtual bool host_shared() const = 0;  // QDB_CAP_HOST_SHARED: host pointers are valid argument words

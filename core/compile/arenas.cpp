@@ -42,12 +42,18 @@ Arenas::Arenas(std::shared_ptr<Backend> backend, uint32_t seed)
 
 Arena &Arenas::mine() {
   const uint64_t queue = backend_->queue();
-  if (mine_last.serial == serial_ && mine_last.queue == queue) return *mine_last.arena;
-  const std::lock_guard lock(mutex_);
-  auto &slot = arenas_[{std::this_thread::get_id(), queue}];
-  if (!slot) slot = std::make_unique<Arena>();
-  mine_last = {serial_, queue, slot.get()};
-  return *slot;
+  if (mine_last.serial != serial_ || mine_last.queue != queue) {
+    const std::lock_guard lock(mutex_);
+    auto &slot = arenas_[{std::this_thread::get_id(), queue}];
+    if (!slot) slot = std::make_unique<Arena>();
+    mine_last = {serial_, queue, slot.get()};
+  }
+  Arena *arena = mine_last.arena;
+  while (arena->running) {
+    if (!arena->nested) arena->nested = std::make_unique<Arena>();
+    arena = arena->nested.get();
+  }
+  return *arena;
 }
 
 std::shared_ptr<Arenas> make_arenas(std::shared_ptr<Backend> backend, uint32_t seed) {

@@ -14,7 +14,9 @@ namespace qd::compile {
 
 inline constexpr uint64_t report_bytes = 1 << 20;  // records of one launch; more are counted as dropped
 
-struct Arena {  // used by its thread only, and on one queue
+struct Arena {  // used by its thread only, on one queue, by one launch at a time
+  bool running = false;           // a launch: one that a signal handler makes in its midst takes the next arena
+  std::unique_ptr<Arena> nested;
   std::shared_ptr<Buffer> scratch, result, report;
   std::vector<std::shared_ptr<Buffer>> outgrown;  // launches that still run may use them
   uint64_t version = 0;                           // changes when an address does; unique among all arenas

@@ -29,6 +29,17 @@ struct Block {
   uint64_t arena_version = 0;   // whose addresses are in the words
 };
 
+class Running {
+ public:
+  explicit Running(Arena &a) : arena_(a) { arena_.running = true; }
+  ~Running() { arena_.running = false; }
+  Running(const Running &) = delete;
+  Running &operator=(const Running &) = delete;
+
+ private:
+  Arena &arena_;
+};
+
 class Loaded final : public Executable {
  public:
   Loaded(split::Plan plan, std::unique_ptr<Module> module, std::shared_ptr<Backend> backend,
@@ -165,6 +176,7 @@ void Loaded::launch(uint64_t *words) {
   }
   if (!sections_.empty()) put_sections(*block, words);
   if (!block->launches.empty()) {
+    const Running running(arena);
     try {
       backend_->launch(names_, block->launches.data(), uint32_t(block->launches.size()));
     } catch (const Error &e) { fail(e); }

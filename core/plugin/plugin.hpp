@@ -161,6 +161,7 @@ class Stream {
   void after(uint64_t native);   // waits for what another library's stream has now
   void before(uint64_t native);  // which waits for what this one has now
   QdbStream *raw() const { return handle_; }
+  bool busy = false;  // for who owns it: a call that may run a signal handler is under way
 
  private:
   explicit Stream(std::shared_ptr<Device> d) : device_(std::move(d)) {}

@@ -85,12 +85,17 @@ class OpenContext final : public Context {
     compiler_ = std::make_unique<compile::Compiler>(make_backend(session_, profiler_), store_, pool,
                                                    compiler_config(config));
   }
-  ~OpenContext() override { close(); }
+  ~OpenContext() override {
+    if (!launching()) close();  // else the session closes with the executable that runs
+  }
 
   void close() override {
+    if (launching())
+      throw Error(Kind::runtime, "a kernel runs on this thread: a signal handler can't end its runtime");
     store_->settle();
     session_->close();
   }
+  bool launching() const override { return session_->launching_here(); }
   void sync() override {
     auto use = session_->use();
     session_->sync();

@@ -90,16 +90,20 @@ class SessionBackend : public compile::Backend {
   }
 
   void launch(const compile::LaunchNames &names, const QdbLaunch *launches, uint32_t n) override {
-    auto use = session_->use();
-    session_->note(names.kernel);
-    const Named range(session_->instance().names(), names.kernel);
-    session_->on_stream([&](plugin::Stream &s) { s.launch({launches, n}); });
+    on_stream(names, [&](plugin::Stream &s) { s.launch({launches, n}); });
   }
 
  protected:
-  std::shared_ptr<Session> session_;
+  template <class F>
+  void on_stream(const compile::LaunchNames &names, F &&f) {
+    auto use = session_->use();
+    session_->note(names.kernel);
+    const Named range(session_->instance().names(), names.kernel);
+    session_->on_stream(f);
+  }
 
  private:
+  std::shared_ptr<Session> session_;
   compile::BackendInfo info_;
 };
 
@@ -109,9 +113,7 @@ class ProfiledBackend final : public SessionBackend {
       : SessionBackend(std::move(session)), profiler_(std::move(profiler)) {}
 
   void launch(const compile::LaunchNames &names, const QdbLaunch *launches, uint32_t n) override {
-    auto use = session_->use();
-    session_->note(names.kernel);
-    session_->on_stream([&](plugin::Stream &s) { profiler_->launch(s, names, {launches, n}); });
+    on_stream(names, [&](plugin::Stream &s) { profiler_->launch(s, names, {launches, n}); });
   }
 
  private:

@@ -124,6 +124,8 @@ void Session::give_stream(plugin::Stream *s) noexcept {
   if (device_) idle_streams_.push_back(s);  // after close() the stream is gone
 }
 
+bool Session::launching_here() const noexcept { return mine.last_id == id_ && mine.last->busy; }
+
 plugin::Stream &Session::thread_stream() {
   if (mine.last_id == id_) return *mine.last;
   std::erase_if(mine.held, [](const ThreadStreams::Held &h) { return h.session.expired(); });

@@ -62,7 +62,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool synchronous() const { return info_.kind == QDB_KIND_CPU; }
   template <class F>
   void on_stream(F &&f) {
-    if (synchronous()) return f(thread_stream());
+    if (synchronous()) return on_thread_stream(f);
     try {
       if (Queue *q = chosen_queue()) return on_queue(*q, f);
       std::lock_guard lock(stream_mutex_);
@@ -93,8 +93,41 @@ class Session : public std::enable_shared_from_this<Session> {
     return q ? q->number : 0;
   }
 
+  // A launch of the calling thread is under way: only a signal handler can ask.
+  bool launching_here() const noexcept;
+
  private:
   friend struct ThreadStreams;
+  class Busy {
+   public:
+    explicit Busy(plugin::Stream &s) : stream_(s) { stream_.busy = true; }
+    ~Busy() { stream_.busy = false; }
+    Busy(const Busy &) = delete;
+
+   private:
+    plugin::Stream &stream_;
+  };
+  class Taken {  // a stream for a launch in the midst of another
+   public:
+    explicit Taken(Session &s) : session_(s), stream_(s.take_stream()) {}
+    ~Taken() { session_.give_stream(stream_); }
+    Taken(const Taken &) = delete;
+    plugin::Stream &stream() { return *stream_; }
+
+   private:
+    Session &session_;
+    plugin::Stream *stream_;
+  };
+  template <class F>
+  void on_thread_stream(F &&f) {
+    plugin::Stream &usual = thread_stream();
+    if (usual.busy) {
+      Taken taken(*this);
+      return f(taken.stream());
+    }
+    const Busy busy(usual);
+    f(usual);
+  }
   template <class F>
   void on_queue(Queue &q, F &&f) {
     std::lock_guard lock(q.mutex);

@@ -261,8 +261,10 @@ void bind_context(nb::module_ &m) {
       .def_ro("clock_khz", &ContextHandle::clock_khz)
       .def("close",
            [](ContextHandle &self) {
-             if (const auto c = std::exchange(self.context, nullptr)) without_gil(true, [&] { c->close(); });
+             if (const auto c = self.context) without_gil(true, [&] { c->close(); });
+             self.context = nullptr;
            })
+      .def_prop_ro("launching", [](const ContextHandle &self) { return self.context && self.context->launching(); })
       .def("sync", [](ContextHandle &self) { without_gil(true, [c = &context_of(self)] { c->sync(); }); })
       .def("profile", profile)
       .def("clear_profile", [](ContextHandle &self) { context_of(self).clear_profile(); })

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <iostream>
+#include <set>
 
 #include "core/compile/compiler.hpp"
 #include "core/ir/builder.hpp"
@@ -124,6 +125,30 @@ TEST(Launch, TasksCarryTheNamesOfTheirLoops) {
     EXPECT_FALSE(names.tasks[2].parallel);
   }
   EXPECT_EQ(rig.backend->compiled_tasks, compiled + 3) << "another name is no other code";
+}
+
+// A signal handler launches while the thread's own launch is asked whether to stop.
+TEST(Launch, OneInTheMidstOfAnotherHasMemoryOfItsOwn) {
+  Rig rig;
+  const auto e = rig.build(carried);
+  std::vector<uint64_t> results, scratch;
+  bool nested = true;
+  rig.backend->while_launching = [&](const QdbLaunch *l, uint32_t) {
+    const auto *words = static_cast<const uint64_t *>(l[0].args);
+    results.push_back(words[QD_ARG_RESULT]), scratch.push_back(words[6]);
+    uint64_t mine[7] = {0, 0, 0, 0, 0x1000, 50, 30};
+    if (nested && results.size() < 3) e->launch(mine);
+    *reinterpret_cast<uint64_t *>(words[QD_ARG_RESULT]) = results.size();
+  };
+  uint64_t words[7] = {0, 0, 0, 0, 0x1000, 50, 30};
+  e->launch(words);
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(std::set(results.begin(), results.end()).size(), 3u);
+  EXPECT_EQ(std::set(scratch.begin(), scratch.end()).size(), 3u);
+  nested = false;
+  e->launch(words);
+  EXPECT_EQ(results[3], results[0]);
+  EXPECT_EQ(*static_cast<const uint64_t *>(e->result()), 4u);
 }
 
 TEST(Launch, OneCallWithAllTasks) {

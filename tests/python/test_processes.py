@@ -185,6 +185,44 @@ def test_interrupt_of_a_loop_without_end(arch_name, tmp_path, where):
     assert seconds < 30
 
 
+def test_a_signal_handler_that_launches(run_script):
+    """It runs in the middle of a long launch, on the same thread: neither launch sees the other."""
+    done = run_script("""
+        import signal
+        qd.init(arch=ARCH, offline_cache=False, log_level="error")
+        rounds = 100_000 if ARCH == "cpu" else 300
+        @qd.kernel
+        def total(a: qd.types.NDArray[qd.f64, 1], n: qd.i32) -> qd.f64:
+            s = 0.0
+            for i in a:
+                y = qd.u32(i)
+                for _ in range(n):
+                    for _ in range(10):
+                        y = y * 1664525 + 1013904223
+                s += a[i] + y % 2 if n > 0 else a[i]
+            return s
+        size = 300_000 if ARCH == "cpu" else 300
+        small, large, seen = np.ones(size), np.ones(1000), []
+        assert total(small, 0) == size
+        def handler(*_):
+            seen.append(total(small, 0))
+            try:
+                qd.reset()
+            except qd.QuadrantsRuntimeError as error:
+                assert "signal handler" in str(error)
+            else:
+                seen.append("reset")
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        value = total(large, rounds)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert seen and set(seen) == {size}, seen
+        assert value == total(large, rounds)
+    """)
+    assert done.returncode == 0
+
+
 # --------------------------------------------------------------------------------------------- forks, threads, exit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_kernel_call_in_a_forked_child(run_script):

@@ -84,8 +84,14 @@ class Runtime:
             self.coverage = kernel_coverage.start()
 
     def stop(self) -> None:
-        """Closes the context and tells every kernel. Idempotent."""
+        """Closes the context and tells every kernel. Idempotent. QuadrantsRuntimeError in a signal handler that came in the
+        midst of a launch."""
         context = self.context
+        if context is not None and not self.forked and context.launching:
+            raise QuadrantsRuntimeError(
+                "qd.init and qd.reset can't end a runtime whose kernel runs on this thread: a signal handler has to leave "
+                "that to the program"
+            )
         self.collect_coverage()
         self.coverage = None
         if self.forked and context is not None:
