@@ -154,7 +154,7 @@ def test_programs(arch_name, chunk, capfd):
     count = CHUNK.get(arch_name, 30)
     findings = []
     made = check.batch(list(range(SEED + chunk * count, SEED + (chunk + 1) * count)), [arch_name], findings.append)
-    assert made > count * 0.8  # some of those for fast_math are left out
+    assert made > count * 0.7  # some of those for fast_math are left out
     assert not findings, "\n".join(f"{f.seed} {f.kind} in {f.where}: {f.detail}\n{f.text}" for f in findings[:3])
 
 

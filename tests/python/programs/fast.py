@@ -35,6 +35,7 @@ def exact(row, t, v, args):
 
 
 def approximate(row, t, v, args):
-    if not all(math.isfinite(a.v) and a.v for a in args):
+    signs = row.key in ("qd.rsqrt", "qd.atan2", "qd.pow")  # they show that of a zero
+    if not all(math.isfinite(a.v) and (a.v or not signs) for a in args):
         raise Beyond("a zero or infinity, whose sign is open")
     return Scalar(t, v, rows.FAST_ULP[row.ulp][t.name])

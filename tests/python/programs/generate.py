@@ -9,7 +9,7 @@ import random
 
 from programs import rows
 from programs.names import Name
-from programs.scalars import F16, F32, I32, U1, Type, arithmetic, bounds, promote
+from programs.scalars import F16, F32, F64, I32, U1, Type, arithmetic, bounds, promote
 from programs.specs import Elements, Record, Ref, Shaped
 
 COMMUTE = [["+=", "-="], ["&="], ["|="], ["^="], ["qd.atomic_min"], ["qd.atomic_max"], ["qd.atomic_mul"],
@@ -38,7 +38,7 @@ class Generator:
         self.loop = None  # innermost loop that break and continue may leave
         self.budget = 0
         table = [r for r in rows.OPERATORS + rows.FUNCTIONS if not (fast and r.rule == "real")]
-        self.rows = [r for r in table for _ in range(r.weight)]
+        self.rows = [r for r in table for _ in range(r.weight * (1 + 2 * (fast and r.key in ("Add", "Sub", "Mult"))))]
 
     # ------------------------------------------------------------------------------------------------------- helpers
     def chance(self, p):
@@ -52,7 +52,7 @@ class Generator:
         self.lines.append("    " * self.pad + text)
 
     def type(self):
-        return self.r.choice([I32, F32, *rows.SCALARS])
+        return self.r.choice([F32, F32, F64, F64, I32, *rows.SCALARS] if self.fast else [I32, F32, *rows.SCALARS])
 
     def spec(self):
         """The spec of a member, parameter or result."""
@@ -71,6 +71,10 @@ class Generator:
             return text
         text = self.small(text, have, t)
         return self.r.choice([f"qd.cast({text}, qd.{t.name})", f"qd.{t.name}({text})"])
+
+    def need(self, t):
+        """Of what is stored as a t: for fast_math reals are computed as reals."""
+        return "r" if self.fast and t.real and self.chance(0.8) else "n"
 
     def small(self, text, have, t):
         """Programs for fast_math: what becomes a real is a small whole number."""

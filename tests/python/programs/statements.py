@@ -4,12 +4,12 @@ from programs import compound, rows
 from programs.generate import AUGMENT, INTEGRAL_ONLY
 from programs.memory import N
 from programs.names import index_type
-from programs.scalars import F16, I32, U1
+from programs.scalars import F16, F32, I32, U1
 from programs.specs import Shaped
 
 
 def _new(g):
-    e, t = g.expr("n", 3)
+    e, t = g.expr(g.need(F32), 3)
     if g.chance(0.15):
         t = g.type()
         name = g.fresh()
@@ -53,7 +53,7 @@ def _assign(g):
         y = g.r.choice(options)
         g.emit(f"{x.text}, {y.text} = {g.expr('n', 1)[0]}, {g.expr('n', 1)[0]}")
     else:
-        g.emit(f"{x.text} = {g.expr('n', 3)[0]}")
+        g.emit(f"{x.text} = {g.expr(g.need(x.t), 3)[0]}")
 
 
 def _assign_vector(g):
@@ -87,7 +87,7 @@ def _store(g):
         e, t = g.expr(need, 2)
         g.emit(f"{place} {op} {g.small(e, t, m.t)}")
     else:
-        g.emit(f"{place} = {g.expr('n', 3)[0]}")
+        g.emit(f"{place} = {g.expr(g.need(m.t), 3)[0]}")
 
 
 def _atomic(g):

@@ -65,7 +65,7 @@ def _kernel(g, fields, size):
     arrays += [Memory(f.name, f.type, f.shape, f.element) for f in fields]
     z = (
         Memory("z", g.r.choice([F32, F64] if g.fast else [F16, F32, F32, F64]), (N,))
-        if g.chance(0.3) and not g.draws
+        if g.chance(0.6 if g.fast else 0.3) and not g.draws
         else None
     )
     if z:
