@@ -3,6 +3,7 @@
 // and gives back what it made.
 #include "backends/common/codegen_object.hpp"
 #include "backends/cuda/cuda.hpp"
+#include "backends/cuda/early_launch.hpp"
 #include "backends/cuda/nonce.hpp"
 
 namespace qd::cuda {
@@ -40,9 +41,17 @@ std::string assemble(const Driver &d, std::string_view symbol, std::string_view 
   return {static_cast<const char *>(cubin), size};
 }
 
+// The description of a task, for a text of the user's.
+std::string described(std::string_view bytes, std::string_view ptx) {
+  QdxCudaMeta meta;
+  std::memcpy(&meta, bytes.data(), sizeof meta);
+  meta.early = waits_first(ptx);
+  return {reinterpret_cast<const char *>(&meta), sizeof meta};
+}
+
 // QUADRANTS_LOAD_PTX: the user's text in place of a task's. The host answers only then.
 plugin::Blob with_replacements(const Call &call, const plugin::Request &r, plugin::Blob made) {
-  std::vector<std::string> texts(r.n_tasks);
+  std::vector<std::string> texts(r.n_tasks), metas(r.n_tasks);
   bool any = false;
   for (uint32_t i = 0; i < r.n_tasks; i++) {
     const plugin::Blob theirs = call.host.dump_override("ptx", plugin::text(r.task(i).name));
@@ -53,8 +62,9 @@ plugin::Blob with_replacements(const Call &call, const plugin::Request &r, plugi
   if (!any) return made;
   auto objects = plugin::unpack_objects(made.view());
   for (uint32_t i = 0; i < r.n_tasks; i++)
-    for (auto &object : objects)
-      if (!texts[i].empty() && object.symbol == plugin::text(r.task(i).symbol)) object.bytes = texts[i];
+    for (size_t k = 0; k + 1 < objects.size(); k += 2)
+      if (!texts[i].empty() && objects[k].symbol == plugin::text(r.task(i).symbol))
+        objects[k].bytes = texts[i], objects[k + 1].bytes = metas[i] = described(objects[k + 1].bytes, texts[i]);
   return plugin::pack_objects(call.host, objects);
 }
 

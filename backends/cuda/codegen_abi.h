@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define QDX_CUDA_CODEGEN_VERSION 4u
+#define QDX_CUDA_CODEGEN_VERSION 5u
 #define QDX_CUDA_CODEGEN_SYMBOL "qdx_cuda_codegen"
 
 /* A task is a kernel of four or five parameters: the argument block, begin, end, check, scratch (64 bits each). The block is the first
@@ -34,6 +34,7 @@ typedef struct QdxCudaMeta {
   uint32_t batch;     /* positions that a thread works on side by side when there are more of them than threads, or 1 */
   uint32_t recursive; /* 1: functions call themselves: how much stack that takes is not known */
   uint32_t shared;    /* bytes of a block's memory that the launch brings; 0: the code has what it needs */
+  uint32_t early;     /* 1: waits for the tasks before it, ahead of everything else (early_launch.hpp) */
 } QdxCudaMeta;
 
 /* Canonical target bytes. Level 1: what may change PTX. Level 2 adds what may change a cubin. */
@@ -57,6 +58,6 @@ typedef const QdxCudaCodegen *(QDB_CALL *QdxCudaCodegenFn)(void);
 
 #ifdef __cplusplus
 }
-static_assert(sizeof(QdxCudaMeta) == 44 && sizeof(QdxCudaTarget) == 24, "codegen layout");
+static_assert(sizeof(QdxCudaMeta) == 48 && sizeof(QdxCudaTarget) == 24, "codegen layout");
 #endif
 #endif

@@ -17,6 +17,7 @@
 #include "backends/cuda/assembler_faults.hpp"
 #include "backends/cuda/codegen_abi.h"
 #include "backends/cuda/device_math.hpp"
+#include "backends/cuda/early_launch.hpp"
 #include "backends/cuda/task_module.hpp"
 #include "qd/plugin.hpp"
 
@@ -111,6 +112,7 @@ struct TaskCompile {
       throw Failure(QDB_E_COMPILE, "LLVM writes no PTX for this target", std::string(name));
     std::string ptx(text.data(), text.size());
     while (!ptx.empty() && ptx.back() == 0) ptx.pop_back();
+    meta.early = waits_first(ptx);
     ptx += tail;
     if (request.flags & (QDB_COMPILE_KEEP_ASM | QDB_COMPILE_DUMP_IR)) host.dump("ptx", name, ptx);
     ptx += '\0';  // the driver reads up to it

@@ -27,6 +27,7 @@ struct Primary {
   uint32_t multiprocessors, max_block;
   uint32_t max_shared;  // bytes of a block
   bool pools;  // stream-ordered allocation
+  bool early;  // tasks may be launched before those in front of them have ended
 };
 const Primary &primary_of(uint32_t index);
 
@@ -74,6 +75,7 @@ struct Entry {
   std::string symbol;
   QdxCudaMeta meta{};
   std::atomic<CUfunction> function{nullptr};
+  bool early = false;        // waits by itself for the tasks before it
   uint32_t block = 0;        // threads
   uint32_t places = 0;       // blocks that the device runs at once
   uint32_t most_blocks = 0;  // of a grid; more would only wait

@@ -48,7 +48,7 @@ const Primary &primary_of(uint32_t index) {
   const std::lock_guard lock(mutex);
   if (const auto it = kept.find(index); it != kept.end()) return it->second;
   const Driver &d = driver();
-  Primary p{&d, device_of(d, index), nullptr, 0, 0, 0, 0, false};
+  Primary p{&d, device_of(d, index), nullptr, 0, 0, 0, 0, false, false};
   p.capability = capability_of(d, p.device);
   if (!code_target(p.capability))
     throw plugin::Failure(QDB_E_NO_DEVICE, "device " + std::to_string(index) + " has compute capability " +
@@ -59,6 +59,7 @@ const Primary &primary_of(uint32_t index) {
   p.max_shared = max_shared_of(d, p.device);
   QDX_CUDA(d, cuDevicePrimaryCtxRetain, &p.context, p.device);
   p.pools = keep_pool(d, p.device);
+  p.early = p.capability >= 90 && d.cuLaunchKernelEx;
   return kept.emplace(index, p).first->second;
 }
 

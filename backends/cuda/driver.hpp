@@ -29,6 +29,25 @@ struct KernelNode {  // CUDA_KERNEL_NODE_PARAMS of the first version, which ever
   void **parameters, **extra;
 };
 
+struct LaunchAttribute {
+  int id;
+  alignas(8) int value;
+  char rest[60];
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared;
+  CUstream stream;
+  const LaunchAttribute *attributes;
+  unsigned n_attributes;
+};
+struct GraphEdge {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56 && sizeof(GraphEdge) == 8);
+// A launch, and a node of a graph, that begins before what is in front of it has ended.
+inline constexpr LaunchAttribute early_launch{6, 1, {}};
+inline constexpr GraphEdge early_edge{1, 0, 1, {}};
+
 // Numbers of the driver's enumerations that we use.
 inline constexpr int limit_stack_size = 0;
 inline constexpr int attribute_max_block = 1, attribute_sm_count = 16, attribute_cc_major = 75, attribute_cc_minor = 76,

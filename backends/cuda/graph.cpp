@@ -56,11 +56,15 @@ bool Graph::make(const std::vector<Ready> &tasks) {
     Node &n = nodes_[k];
     n = {r.entry, nullptr, r.blocks, r.block, r.begin, r.end, r.check, r.scratch, r.lane, blocks_.size()};
     std::vector<CUgraphNode> waits_for;
-    if (const auto own = last.find(r.lane); r.lane && own != last.end()) waits_for = {own->second};
+    bool chain = false;  // one task behind another
+    if (const auto own = last.find(r.lane); r.lane && own != last.end()) waits_for = {own->second}, chain = true;
     else if (!r.lane && !last.empty())
       for (const auto &[lane, node] : last) waits_for.push_back(node);
-    else if (before) waits_for = {before};
-    if (driver_.cuGraphAddKernelNode(&n.node, graph_, waits_for.data(), waits_for.size(), &p.node)) return false;
+    else if (before) waits_for = {before}, chain = !r.lane;
+    const bool early = chain && r.entry->early && driver_.cuGraphAddDependencies;
+    if (driver_.cuGraphAddKernelNode(&n.node, graph_, waits_for.data(), early ? 0 : waits_for.size(), &p.node))
+      return false;
+    if (early && driver_.cuGraphAddDependencies(graph_, &waits_for[0], &n.node, &early_edge, 1)) return false;
     if (r.lane) last[r.lane] = n.node;
     else last.clear(), before = n.node;
     const auto *words = static_cast<const uint64_t *>(r.args);

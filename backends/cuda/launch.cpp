@@ -69,6 +69,7 @@ void Stream::prepare(Entry &e) {
   if (const CUresult r = d.cuModuleGetFunction(&f, e.code->module(), e.code->function().c_str()))
     fail(d, r, "cuModuleGetFunction", e.symbol);
   if (e.meta.recursive) make_room_for_recursion();
+  e.early = e.meta.early && p.early;
   e.block = e.meta.serial ? 1 : e.meta.block;
   if (e.meta.shared) allow_shared(e, f);
   int blocks = 0;
@@ -128,9 +129,16 @@ bool Stream::ready(const QdbLaunch &l, Ready &r) {
 void Stream::launch_one(Ready &r, CUstream stream) {
   if (r.entry->meta.arg_words > QDX_CUDA_MAX_BLOCK) return launch_large(r, stream);
   const Driver &d = device_.driver();
+  const CUfunction f = r.entry->function.load(std::memory_order_relaxed);
   void *parameters[] = {const_cast<void *>(r.args), &r.begin, &r.end, &r.check, &r.scratch};
-  const CUresult failed = d.cuLaunchKernel(r.entry->function.load(std::memory_order_relaxed), r.blocks, 1, 1, r.block,
-                                           1, 1, r.entry->meta.shared, stream, parameters, nullptr);
+  const unsigned shared = r.entry->meta.shared;
+  CUresult failed = 0;
+  if (r.entry->early) {
+    const LaunchConfig config{{r.blocks, 1, 1}, {r.block, 1, 1}, shared, stream, &early_launch, 1};
+    failed = d.cuLaunchKernelEx(&config, f, parameters, nullptr);
+  } else {
+    failed = d.cuLaunchKernel(f, r.blocks, 1, 1, r.block, 1, 1, shared, stream, parameters, nullptr);
+  }
   if (failed) [[unlikely]]
     fail(d, failed, "cuLaunchKernel", r.entry->symbol);
   if (device_.settings().each)

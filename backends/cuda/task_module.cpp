@@ -23,7 +23,8 @@ namespace {
 
 namespace in = llvm::Intrinsic;
 constexpr unsigned global_space = 1, shared_space = 3;
-constexpr uint32_t joined_ptx = 81, warp = 32, usual_block = 256, most_threads = 1024, most_partials = 32;
+constexpr uint32_t early_sm = 90, joined_ptx = 81, warp = 32, usual_block = 256, most_threads = 1024,
+                   most_partials = 32;
 
 template <in::ID id>
 llvm::Value *special(llvm::IRBuilder<> &b) {
@@ -138,6 +139,15 @@ exit:
 }
 )";
 
+// Blocks of the next task may be set up as soon as all of this one's have begun; this one's own wait for the task
+// before it. That makes an order of whole tasks: each waits before it does anything, so it ends after the one before
+// it.
+void start_early(llvm::Function &f) {
+  llvm::IRBuilder<> b(&f.getEntryBlock(), f.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+  special<in::nvvm_griddepcontrol_launch_dependents>(b);
+  special<in::nvvm_griddepcontrol_wait>(b);
+}
+
 void add_report(llvm::Module &m) {
   llvm::Function *declared = m.getFunction("qd_cuda_report");
   if (!declared) return;
@@ -200,6 +210,7 @@ BuiltTask build_module(llvm::Module &m, const view::View &unit, llvm::StringRef 
     f->addParamAttr(0, llvm::Attribute::getWithAlignment(m.getContext(), llvm::Align(8)));
     f->addParamAttr(0, llvm::Attribute::ReadOnly);
   }
+  if (sm >= early_sm) start_early(*f);
   add_report(m);
   return {meta, info.joined_adds ? joined_ptx : 0};
 }

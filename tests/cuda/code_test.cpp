@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "backends/cuda/early_launch.hpp"
 #include "backends/cuda/target.hpp"
 #include "tests/cuda/harness.hpp"
 #include "tests/cuda/tasks.hpp"
@@ -88,6 +89,64 @@ TEST(CudaCode, neighbouring_additions_are_joined_where_the_gpu_can) {
   std::string external = scatter;  // nothing is known of the address
   external.replace(external.find("$g: field"), 9, "$g: buf");
   EXPECT_EQ(lines_with(Cuda().ptx_of(external), {".v2.f32"}), 0u);
+}
+
+// Rounds of a loop that walks memory from its beginning load several elements at once: where fields are that is known,
+// for arrays it is asked in front of the loop.
+TEST(CudaCode, an_inner_loop_over_an_array_has_wide_loads_where_the_array_is_aligned) {
+  const char *const walk = R"(
+func @k($x: buf f32 1, $y: field f32 1, $n: i32, $m: i32) {
+  %0 = const.i32 0
+  %1 = arg.i32 $n
+  %m = arg.i32 $m
+  %z = const.f32 0
+  operand %0, %1
+  parallel.i32 1, 0 {
+    %i = axis.i32 0
+    %s = var.f32 %z
+    %j = loop.i32 %0, %m {
+      %v = load.f32 $x, %j
+      %o = get.f32 %s
+      %w = mul.f32 %v, %v
+      %t = add.f32 %o, %w
+      set %s, %t
+    }
+    %r = get.f32 %s
+    store $y, %i, %r
+  }
+})";
+  Cuda c;
+  const std::string array = c.ptx_of(walk);
+  EXPECT_EQ(lines_with(array, {"ld.global.nc.v4.b32"}), 4u) << array;
+  EXPECT_EQ(lines_with(array, {"ld.global.nc.b32"}), 16u + 2u);  // the other loop, and the rest of both
+  std::string field = walk;
+  field.replace(field.find("$x: buf"), 7, "$x: field");
+  field = c.ptx_of(field);
+  EXPECT_EQ(lines_with(field, {"ld.global.nc.v4.b32"}), 4u) << field;
+  EXPECT_EQ(lines_with(field, {"ld.global.nc.b32"}), 1u);
+  std::string shifted = walk;  // where the walk begins is not known
+  shifted.replace(shifted.find("loop.i32 %0"), 11, "loop.i32 %1");
+  EXPECT_EQ(lines_with(c.ptx_of(shifted), {".v4."}), 0u);
+}
+
+TEST(CudaCode, a_task_waits_for_the_one_before_it_ahead_of_all_else) {
+  const auto sm89 = cuda::target_of(89, 13000, 1);
+  for (const std::string &text : std::vector<std::string>{scale, serial, sum}) {
+    EXPECT_TRUE(cuda::waits_first(Cuda().ptx_of(text))) << text;
+    Cuda older;
+    older.other_target.assign(reinterpret_cast<const char *>(&sm89), sizeof sm89);
+    const std::string ptx = older.ptx_of(text);
+    EXPECT_FALSE(cuda::waits_first(ptx));
+    EXPECT_EQ(ptx.find("griddepcontrol"), std::string::npos);
+  }
+  const std::string ptx = Cuda().ptx_of(scale), wait = "\tgriddepcontrol.wait;\n";
+  const size_t at = ptx.find(wait);
+  for (const char *line :
+       {"ld.global.b32 %r1, [%rd1];", "ld.b32 %r1, [%rd1];", "@%p1 bra $L__BB0_3;", "bra.uni $L__BB0_3;",
+        "st.global.b32 [%rd1], %r1;", "call.uni f, ();", "red.global.add.u32 [%rd1], 1;", "ret;"})
+    EXPECT_FALSE(cuda::waits_first(std::string(ptx).insert(at, std::string("\t") + line + "\n"))) << line;
+  EXPECT_FALSE(cuda::waits_first(std::string(ptx).erase(at, wait.size())));
+  EXPECT_FALSE(cuda::waits_first(""));
 }
 
 TEST(CudaCode, what_the_assembler_gets_wrong_is_written_another_way) {

@@ -381,15 +381,28 @@ FakeGraph &nodes_of(CUgraph g) { return *reinterpret_cast<FakeGraph *>(g); }
 FakeGraph &nodes_of(CUgraphExec g) { return *reinterpret_cast<FakeGraph *>(g); }
 }  // namespace
 
-FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                             unsigned shared, CUstream stream, void **parameters, void **) {
+namespace {
+// Both ways to launch count as one function.
+CUresult launch(CUfunction f, const unsigned (&grid)[3], const unsigned (&block)[3], unsigned shared, CUstream stream,
+                void **parameters, bool early) {
   const std::string &name = *reinterpret_cast<std::string *>(f);
-  if (const CUresult r = record("cuLaunchKernel", name)) return r;
-  if (gy != 1 || gz != 1 || by != 1 || bz != 1 || contexts.empty()) return 1;
+  if (const CUresult r = record("cuLaunchKernel", early ? name + " early" : name)) return r;
+  if (grid[1] != 1 || grid[2] != 1 || block[1] != 1 || block[2] != 1 || contexts.empty()) return 1;
   const std::lock_guard lock(state().mutex);
-  state().launches.push_back(taken(name, gx, bx, shared, parameters, stream));
+  state().launches.push_back(taken(name, grid[0], block[0], shared, parameters, stream));
+  state().launches.back().early = early;
   state().clock_ms += 0.5;
   return 0;
+}
+}  // namespace
+
+FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                             unsigned shared, CUstream stream, void **parameters, void **) {
+  return launch(f, {gx, gy, gz}, {bx, by, bz}, shared, stream, parameters, false);
+}
+FAKE CUresult cuLaunchKernelEx(const LaunchConfig *c, CUfunction f, void **parameters, void **) {
+  if (c->n_attributes != 1 || c->attributes->id != 6 || c->attributes->value != 1 || state().sm < 90) return 1;
+  return launch(f, c->grid, c->block, c->shared, c->stream, parameters, true);
 }
 FAKE CUresult cuGraphCreate(CUgraph *g, unsigned) {
   if (const CUresult r = record("cuGraphCreate")) return r;
@@ -411,6 +424,15 @@ FAKE CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph g, const CUgraphNod
   *out = reinterpret_cast<CUgraphNode>(place + 1);
   return 0;
 }
+FAKE CUresult cuGraphAddDependencies_v2(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+                                        const GraphEdge *edge, size_t n) {
+  if (const CUresult r = record("cuGraphAddDependencies")) return r;
+  const auto first = reinterpret_cast<size_t>(*from), second = reinterpret_cast<size_t>(*to);
+  if (n != 1 || edge->from_port != 1 || edge->type != 1 || first < 1 || first >= second) return 1;
+  FakeLaunch &l = nodes_of(g).at(second - 1);
+  l.after |= 1ull << (first - 1), l.early = true;
+  return 0;
+}
 FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec *e, CUgraph g, unsigned long long) {
   if (const CUresult r = record("cuGraphInstantiateWithFlags")) return r;
   return *e = reinterpret_cast<CUgraphExec>(new FakeGraph(nodes_of(g))), 0;
@@ -419,7 +441,8 @@ FAKE CUresult cuGraphExecKernelNodeSetParams(CUgraphExec e, CUgraphNode n, const
   if (const CUresult r = record("cuGraphExecKernelNodeSetParams")) return r;
   FakeLaunch &kept = nodes_of(e).at(reinterpret_cast<size_t>(n) - 1);
   const uint64_t after = kept.after;
-  kept = taken(*node), kept.after = after;
+  const bool early = kept.early;
+  kept = taken(*node), kept.after = after, kept.early = early;
   return 0;
 }
 FAKE CUresult cuGraphExecDestroy(CUgraphExec e) { return delete &nodes_of(e), record("cuGraphExecDestroy"); }

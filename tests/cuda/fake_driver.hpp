@@ -12,6 +12,7 @@ struct FakeLaunch {
   uint64_t scratch;  // whatever stands there where the task has none
   uint64_t stream;
   uint64_t after;  // bit k: of a graph, node k must be done before
+  bool early;                  // begins before what is in front of it has ended
   uint64_t words[fake_words];  // of the argument block, as many as the test asked for
 };
 

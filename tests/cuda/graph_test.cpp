@@ -44,6 +44,11 @@ TEST(CudaGraph, one_launch_a_call_after_two_plain_ones) {
   EXPECT_STREQ(fake().launch(0)->name, "t0");
   EXPECT_STREQ(fake().launch(1)->name, "t1");
   EXPECT_STREQ(fake().launch(2)->name, "t2");
+  // The first comes after all that was launched before the graph.
+  EXPECT_EQ(fake().launch(0)->after, 0u);
+  EXPECT_EQ(fake().launch(1)->after, 0b1u);
+  EXPECT_EQ(fake().launch(2)->after, 0b10u);
+  for (size_t k = 0; k < 3; k++) EXPECT_EQ(fake().launch(k)->early, k > 0) << k;
 }
 
 TEST(CudaGraph, changed_words_and_ranges_are_changed_in_place) {
@@ -130,8 +135,8 @@ TEST(CudaGraph, a_block_that_travels_through_memory_keeps_the_tasks_plain) {
 
 // Whatever call of the graph fails, the kernel runs as plain launches from then on.
 TEST(CudaGraph, what_cannot_be_built_or_changed_is_launched_plainly) {
-  for (const char *failing : {"cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
-                              "cuGraphExecKernelNodeSetParams"}) {
+  for (const char *failing : {"cuGraphCreate", "cuGraphAddKernelNode", "cuGraphAddDependencies",
+                              "cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuGraphExecKernelNodeSetParams"}) {
     Cuda c;
     Kernel k(c);
     fake().fail(failing, 0, 2);

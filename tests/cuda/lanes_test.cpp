@@ -73,6 +73,9 @@ TEST(CudaLanes, a_graph_has_branches) {
   const size_t first = fake().launches() - 7;
   const uint64_t after[] = {0, 0b1, 0b1, 0b10, 0b1100, 0b10000, 0b100000};
   for (size_t n = 0; n < 7; n++) EXPECT_EQ(fake().launch(first + n)->after, after[n]) << n;
+  // Where one task is behind one other it may begin early, at forks and joins not.
+  const bool early[] = {false, false, false, true, false, false, false};
+  for (size_t n = 0; n < 7; n++) EXPECT_EQ(fake().launch(first + n)->early, early[n]) << n;
   // The same tasks in other sections are another graph.
   ASSERT_EQ(k.run({0, 0, 0, 0, 0, 0, 0}), QDB_OK);
   EXPECT_EQ(fake().count("cuGraphLaunch"), 1);

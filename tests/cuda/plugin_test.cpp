@@ -103,7 +103,7 @@ TEST(CudaPlugin, a_warm_launch_is_one_call_and_the_context_is_left_alone) {
   ASSERT_EQ(l.run(), QDB_OK);
   fake().reset();
   ASSERT_EQ(l.run(), QDB_OK);
-  EXPECT_STREQ(fake().calls(), "cuCtxGetCurrent\ncuCtxPushCurrent\ncuLaunchKernel t0\ncuCtxPopCurrent\n");
+  EXPECT_STREQ(fake().calls(), "cuCtxGetCurrent\ncuCtxPushCurrent\ncuLaunchKernel t0 early\ncuCtxPopCurrent\n");
 }
 
 std::string with_shared(uint32_t count) {

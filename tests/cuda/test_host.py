@@ -271,6 +271,10 @@ def test_ptx_of_the_user(table, tmp_path, monkeypatch):
     library.fake_last_ptx.restype = ctypes.c_char_p
     run()
     assert library.fake_last_ptx().decode() == mine
+    assert calls(table, "cuLaunchKernel")[-1][-1] == "early"
+    (tmp_path / "add_0.ptx").write_text(mine.replace("griddepcontrol.wait;", ""))  # nobody waits in it
+    run()
+    assert calls(table, "cuLaunchKernel")[-1][-1] != "early"
     with pytest.raises(ValueError, match="Caching must be disabled when using QUADRANTS_LOAD_PTX"):
         qd.init(arch=qd.cuda, offline_cache_file_path=str(tmp_path))
 

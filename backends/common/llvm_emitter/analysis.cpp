@@ -354,7 +354,7 @@ uint32_t Analysis::alignment(uint32_t param, uint32_t index) const {
   Place place;
   if (unit_.param(param).alias != QD_ALIAS_FIELD || !expand(index, 1, place, 0) || place.low != place.high)
     return bytes;
-  uint64_t bits = 64 | uint64_t(place.low) * bytes;
+  uint64_t bits = field_bytes | uint64_t(place.low) * bytes;
   for (const auto &[record, factor] : place.terms) bits |= uint64_t(factor) * bytes;
   return std::max(bytes, uint32_t(bits & -bits));
 }

@@ -9,6 +9,8 @@
 
 namespace qd::llvm_emitter {
 
+constexpr uint32_t field_bytes = 64;  // memory of fields begins at a multiple
+
 struct Interval {
   int64_t low, high;  // inclusive
 };
@@ -54,7 +56,7 @@ class Analysis {
   // would gather strided neighbours into one wide access across the one in between.
   bool ordered(uint32_t param) const { return ordered_[param]; }
 
-  // Bytes that the address of an element is known to be a multiple of; memory of fields begins at 64.
+  // Bytes that the address of an element is known to be a multiple of.
   uint32_t alignment(uint32_t param, uint32_t index) const;
 
   // Additions to neighbouring elements with nothing between them that has an effect, to be made as one; null: alone.

@@ -65,7 +65,12 @@ llvm::Value *Emit::arg_word(uint32_t word, llvm::Type *t) {
 
 llvm::Value *Emit::buffer(uint32_t p) {
   if (unit.param(p).alias == QD_ALIAS_SHARED) return shared_buffer(p);
-  if (!param[p]) param[p] = arg_word(unit.param_word(p), llvm::PointerType::get(context, hooks.global_space));
+  if (param[p]) return param[p];
+  param[p] = arg_word(unit.param_word(p), llvm::PointerType::get(context, hooks.global_space));
+  if (unit.param(p).alias == QD_ALIAS_FIELD)
+    llvm::cast<llvm::LoadInst>(param[p])->setMetadata(
+        llvm::LLVMContext::MD_align,
+        llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt64(field_bytes))));
   return param[p];
 }
 

@@ -29,6 +29,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/InferAlignment.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
@@ -38,6 +39,7 @@
 
 #include <mutex>
 
+#include "backends/common/llvm_emitter/aligned_loops.hpp"
 #include "backends/common/llvm_emitter/early_loads.hpp"
 #include "backends/common/llvm_emitter/known_conditions.hpp"
 
@@ -96,10 +98,14 @@ llvm::FunctionPassManager late_passes(Effort effort, bool vectorise) {
   FunctionPassManager p;
   if (effort == Effort::quick) return p;
   if (vectorise) p.addPass(LoopVectorizePass());
+  if (effort == Effort::scalar) p.addPass(AlignedLoops());
   if (effort == Effort::scalar) p.addPass(LoopUnrollPass(LoopUnrollOptions(2, /*OnlyWhenForced=*/true)));
   p.addPass(InstCombinePass(InstCombineOptions().setVerifyFixpoint(false)));
   p.addPass(SimplifyCFGPass());
-  if (effort == Effort::scalar) p.addPass(EarlyLoads());
+  if (effort == Effort::scalar) {
+    p.addPass(InferAlignmentPass());  // for the target's own pass, which joins loads
+    p.addPass(EarlyLoads());
+  }
   return p;
 }
 
