@@ -27,18 +27,32 @@ bool is_extreme(const llvm::Value *v) {
          id == llvm::Intrinsic::umin;
 }
 
+// Texts by width; 0: of a negative, 1: of an absolute value.
+struct Written {
+  unsigned bits;
+  const char *constraints, *text[2];
+};
+constexpr Written written[] = {
+    {16,
+     "=h,h",
+     {"{ .reg .b32 t; cvt.s32.s16 t, $1; neg.s32 t, t; cvt.u16.u32 $0, t; }",
+      "{ .reg .b32 t; cvt.s32.s16 t, $1; abs.s32 t, t; cvt.u16.u32 $0, t; }"}},
+    {32,
+     "=r,r",
+     {"{ .reg .b32 t; not.b32 t, $1; add.s32 $0, t, 1; }",
+      "{ .reg .b32 s, t; shr.s32 s, $1, 31; xor.b32 t, $1, s; sub.s32 $0, t, s; }"}},
+    {64, "=l,l", {nullptr, "{ .reg .b64 s, t; shr.s64 s, $1, 63; xor.b64 t, $1, s; sub.s64 $0, t, s; }"}},
+};
+
 Value *negative(llvm::Instruction &i) {
   using namespace llvm::PatternMatch;
   Value *x = nullptr;
-  const bool is_negative = match(&i, m_Neg(m_Value(x)));
-  if (!is_negative && !match(&i, m_Intrinsic<llvm::Intrinsic::abs>(m_Value(x)))) return nullptr;
-  if (i.getType()->isIntegerTy(16))
-    return assembly(i, i.getType(), x,
-                    is_negative ? "{ .reg .b32 t; cvt.s32.s16 t, $1; neg.s32 t, t; cvt.u16.u32 $0, t; }"
-                                : "{ .reg .b32 t; cvt.s32.s16 t, $1; abs.s32 t, t; cvt.u16.u32 $0, t; }",
-                    "=h,h");
-  if (is_negative && i.getType()->isIntegerTy(32) && llvm::any_of(i.users(), is_extreme))
-    return assembly(i, i.getType(), x, "{ .reg .b32 t; not.b32 t, $1; add.s32 $0, t, 1; }", "=r,r");
+  const bool absolute = match(&i, m_Intrinsic<llvm::Intrinsic::abs>(m_Value(x)));
+  if (!absolute && !match(&i, m_Neg(m_Value(x)))) return nullptr;
+  if (!absolute && i.getType()->isIntegerTy(32) && llvm::none_of(i.users(), is_extreme)) return nullptr;
+  for (const Written &w : written)
+    if (i.getType()->isIntegerTy(w.bits) && w.text[absolute])
+      return assembly(i, i.getType(), x, w.text[absolute], w.constraints);
   return nullptr;
 }
 

@@ -184,9 +184,12 @@ func @k($x: field i32 1, $b: field i8 1, $f: field f32 1) {
   %t = lt.i32 %v, %w
   %u = ucast.f32 %t
   store $f, %0, %u
+  %a = abs.i32 %v
+  store $x, %1, %a
 })";
   const std::string other = Cuda().ptx_of(chosen);
   EXPECT_EQ(lines_with(other, {"neg.s32"}), 0u) << other;
+  EXPECT_EQ(lines_with(other, {"abs.s32"}), 0u) << other;
   EXPECT_EQ(lines_with(other, {"min.s16"}), 0u) << other;
   EXPECT_EQ(lines_with(other, {"min.s32"}), 1u) << other;
   EXPECT_EQ(lines_with(other, {"cvt.rn.f32"}), 0u) << other;

@@ -72,7 +72,7 @@ run() {
   at=$(cd "$1" && pwd) && plugins=$at/quadrants/plugins && log=${OUT:-$(mktemp -d)}
   mkdir -p "$log"
   shift
-  export PYTHONPATH=$at PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$at/lib:${LD_LIBRARY_PATH:-}
+  export PYTHONPATH=$at PYTHONDONTWRITEBYTECODE=1
   for what in "$@"; do
     case $what in
       ir) part ir "$at/ir_files" --plugin "$plugins/libqd_cuda.so" "$root/tests/ir/run" ;;

@@ -83,6 +83,7 @@ def test_parameters_are_copied(n):
     @qd.kernel
     def run(x: square, s: pair) -> qd.types.vector(4, qd.f32):
         r = x
+        qd.loop_config(serialize=True)
         for i in range(3):
             if i % 2 == 0:
                 r = r * 2.0 + 1.0

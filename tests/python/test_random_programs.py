@@ -78,6 +78,15 @@ FOUND = {
         def k(s: qd.i32) -> T2:
             return T2(T1(s))
         """,
+    "CUDA: the absolute value of the lowest i32 and i64": """
+        @qd.kernel
+        def k(a: qd.types.NDArray[qd.i32, 1], b: qd.types.NDArray[qd.i64, 1], o: qd.types.NDArray[qd.i64, 1]):
+            for i in range(8):
+                a[i] = (a[i] & 1) - 2147483647 - 1
+                b[i] = abs(a[i]) % (100 + i)
+                o[i] = (o[i] & 1) + (qd.i64(1) << 63)
+                o[i] = abs(o[i]) % 100
+        """,
     "CUDA: the low byte of the bits of a chosen f64": """
         @qd.kernel
         def k(o: qd.types.NDArray[qd.u8, 1], s: qd.f64):
