@@ -5,6 +5,7 @@ A campaign of more: `python -m programs --help` in this folder. What one finds b
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -230,7 +231,8 @@ def test_a_campaign():
     process = campaign("--programs", "40", "--broken", "10", "--batch", "10", "--jobs", "2")
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert said.startswith("40 programs and 10 broken ones"), said
+    good, bad = map(int, re.match(r"(\d+) programs and (\d+) broken ones", said).groups())
+    assert 30 < good <= 40 and bad == 10, said  # some leave the region that is compared: which, depends on NumPy
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children in /proc")
