@@ -4,7 +4,8 @@
 #   tests/device/run_cuda.sh pack FOLDER BUILD [PYTHON_BUILD]    here: copies what a run needs from build trees
 #   tests/device/run_cuda.sh run FOLDER PART...                  there, from the root of the repository
 #
-# PYTHON_BUILD: a build whose native module is for that machine's Python, if BUILD's is for another version.
+# PYTHON_BUILD: a build whose native module is for that machine's Python, if BUILD's is for another version; made with
+# -DCMAKE_BUILD_RPATH='$ORIGIN/../lib', its module finds the libraries packed with it in programs that clear their environment, too.
 # Parts, each ends inside ten minutes: ir conformance python cases programs memcheck racecheck bench. Totals come last; the exit code is 1 when a
 # part failed. memcheck and racecheck want that machine's compute-sanitizer, `cases` wants QD_CASES=FOLDER; `python` takes QD_TEST_FILES='GLOB' for some of the files,
 # `programs` (random ones, also on that machine's CPU) QD_PROGRAMS='OPTIONS' for other options of the campaign.
@@ -72,7 +73,7 @@ run() {
   at=$(cd "$1" && pwd) && plugins=$at/quadrants/plugins && log=${OUT:-$(mktemp -d)}
   mkdir -p "$log"
   shift
-  export PYTHONPATH=$at PYTHONDONTWRITEBYTECODE=1
+  export PYTHONPATH=$at PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$at/lib:${LD_LIBRARY_PATH:-}
   for what in "$@"; do
     case $what in
       ir) part ir "$at/ir_files" --plugin "$plugins/libqd_cuda.so" "$root/tests/ir/run" ;;
