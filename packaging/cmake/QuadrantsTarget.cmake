@@ -6,6 +6,10 @@ add_library(qd_flags INTERFACE)
 target_compile_features(qd_flags INTERFACE cxx_std_20 c_std_11)
 target_compile_options(qd_flags INTERFACE -Wall -Wextra -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>
                        -ffunction-sections -fdata-sections -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 warns of overlapping copies that it made up itself, inside of std::string (GCC bug 105651).
+  target_compile_options(qd_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
 target_include_directories(qd_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/plugins-api/include)
 target_link_libraries(qd_flags INTERFACE Threads::Threads)
 if(QD_SANITIZE STREQUAL "address")
