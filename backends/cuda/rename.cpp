@@ -1,5 +1,7 @@
 // rename.cpp: a function of a cubin under another name. A cubin is an ELF file; the function's name stands in its
 // symbol table and behind the names of the sections that belong to it.
+#include <elf.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,29 +13,6 @@
 namespace qd::cuda {
 namespace {
 
-// What we need of ELF64: the file of a cubin.
-struct Header {
-  unsigned char ident[16];
-  uint16_t type, machine;
-  uint32_t version;
-  uint64_t entry, programs, sections;
-  uint32_t flags;
-  uint16_t size, program_size, n_programs, section_size, n_sections, names;
-};
-struct Section {
-  uint32_t name, type;
-  uint64_t flags, address, offset, size;
-  uint32_t link, info;
-  uint64_t alignment, entry_size;
-};
-struct Symbol {
-  uint32_t name;
-  unsigned char info, other;
-  uint16_t section;
-  uint64_t value, size;
-};
-constexpr uint32_t section_strings = 3, section_symbols = 2;
-
 class Renamer {
  public:
   Renamer(std::string file, std::string_view from, std::string_view to)
@@ -42,25 +21,25 @@ class Renamer {
   // Names that are the symbol or end with it behind a dot (".text.SYMBOL") become the new one. Strings are only added:
   // at the end of the file, behind a copy of the table that they belong to.
   bool run() {
-    Header h;
-    if (!get(0, h) || std::memcmp(h.ident, "\177ELF\2", 5) != 0 || h.section_size != sizeof(Section)) return false;
-    sections_.resize(h.n_sections);
+    Elf64_Ehdr h;
+    if (!get(0, h) || std::memcmp(h.e_ident, "\177ELF\2", 5) != 0 || h.e_shentsize != sizeof(Elf64_Shdr)) return false;
+    sections_.resize(h.e_shnum);
     for (size_t k = 0; k < sections_.size(); k++)
-      if (!get(h.sections + k * sizeof(Section), sections_[k])) return false;
+      if (!get(h.e_shoff + k * sizeof(Elf64_Shdr), sections_[k])) return false;
     tables_.resize(sections_.size());
     for (size_t k = 0; k < sections_.size(); k++) {
-      const uint64_t at = h.sections + k * sizeof(Section);
-      if (!rename(h.names, at)) return false;
-      if (sections_[k].type != section_symbols) continue;
-      for (uint64_t s = 0; s + sizeof(Symbol) <= sections_[k].size; s += sizeof(Symbol))
-        if (!rename(sections_[k].link, sections_[k].offset + s)) return false;
+      const uint64_t at = h.e_shoff + k * sizeof(Elf64_Shdr);
+      if (!rename(h.e_shstrndx, at)) return false;
+      if (sections_[k].sh_type != SHT_SYMTAB) continue;
+      for (uint64_t s = 0; s + sizeof(Elf64_Sym) <= sections_[k].sh_size; s += sizeof(Elf64_Sym))
+        if (!rename(sections_[k].sh_link, sections_[k].sh_offset + s)) return false;
     }
     for (size_t k = 0; k < tables_.size(); k++) {
       if (tables_[k].empty()) continue;
       const uint64_t offset = file_.size(), size = tables_[k].size();
       file_ += tables_[k];
-      put(h.sections + k * sizeof(Section) + offsetof(Section, offset), offset);
-      put(h.sections + k * sizeof(Section) + offsetof(Section, size), size);
+      put(h.e_shoff + k * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_offset), offset);
+      put(h.e_shoff + k * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size), size);
     }
     return renamed_;
   }
@@ -81,10 +60,10 @@ class Renamer {
   // The name that begins the structure at `at`, of table `table`.
   bool rename(uint32_t table, uint64_t at) {
     uint32_t offset = 0;
-    if (table >= sections_.size() || sections_[table].type != section_strings || !get(at, offset)) return false;
-    const Section &s = sections_[table];
-    if (s.offset > file_.size() || s.size > file_.size() - s.offset || offset >= s.size) return false;
-    const std::string_view strings(file_.data() + s.offset, s.size);
+    if (table >= sections_.size() || sections_[table].sh_type != SHT_STRTAB || !get(at, offset)) return false;
+    const Elf64_Shdr &s = sections_[table];
+    if (s.sh_offset > file_.size() || s.sh_size > file_.size() - s.sh_offset || offset >= s.sh_size) return false;
+    const std::string_view strings(file_.data() + s.sh_offset, s.sh_size);
     std::string_view name = strings.substr(offset);
     name = name.substr(0, name.find('\0'));
     if (!name.ends_with(from_) || (name.size() > from_.size() && name[name.size() - from_.size() - 1] != '.'))
@@ -100,7 +79,7 @@ class Renamer {
 
   std::string file_;
   const std::string from_, to_;
-  std::vector<Section> sections_;
+  std::vector<Elf64_Shdr> sections_;
   std::vector<std::string> tables_;  // string tables with what was added; empty: as it was
   bool renamed_ = false;
 };

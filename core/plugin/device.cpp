@@ -158,27 +158,26 @@ void Stream::before(uint64_t native) {
     c.check(x->before_native(handle_, native, &c.err), "before_native");
 }
 
-std::unique_ptr<Event> Event::create(std::shared_ptr<Device> device) {
+std::unique_ptr<Event> Event::made_by(std::shared_ptr<Device> device,
+                                      decltype(QdExtStreams::event_create) QdExtStreams::*make, const char *name) {
   std::unique_ptr<Event> event(new Event(std::move(device)));
   Call c(*event->device_);
-  c.check(event->device_->instance()->streams()->event_create(event->device_->raw(), &event->handle_, &c.err),
-          "event_create");
-  if (!event->handle_) no_handle(c.library, "event_create");
+  c.check((event->device_->instance()->streams()->*make)(event->device_->raw(), &event->handle_, &c.err), name);
+  if (!event->handle_) no_handle(c.library, name);
   return event;
+}
+
+std::unique_ptr<Event> Event::create(std::shared_ptr<Device> device) {
+  return made_by(std::move(device), &QdExtStreams::event_create, "event_create");
+}
+
+std::unique_ptr<Event> Event::create_timer(std::shared_ptr<Device> device) {
+  return made_by(std::move(device), &QdExtStreams::timer_create, "timer_create");
 }
 
 bool Event::can_time(const Instance &i) {
   const QdExtStreams *x = i.streams();
   return x && QDB_HAS(x, QdExtStreams, timer_elapsed) && x->timer_create && x->timer_elapsed;
-}
-
-std::unique_ptr<Event> Event::create_timer(std::shared_ptr<Device> device) {
-  std::unique_ptr<Event> event(new Event(std::move(device)));
-  Call c(*event->device_);
-  c.check(event->device_->instance()->streams()->timer_create(event->device_->raw(), &event->handle_, &c.err),
-          "timer_create");
-  if (!event->handle_) no_handle(c.library, "timer_create");
-  return event;
 }
 
 uint64_t Event::ns_since(const Event &earlier) const {

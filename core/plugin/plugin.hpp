@@ -183,6 +183,8 @@ class Event {  // only where the instance has streams()
 
  private:
   explicit Event(std::shared_ptr<Device> d) : device_(std::move(d)) {}
+  static std::unique_ptr<Event> made_by(std::shared_ptr<Device>, decltype(QdExtStreams::event_create) QdExtStreams::*,
+                                        const char *name);
   std::shared_ptr<Device> device_;
   QdbEvent *handle_ = nullptr;
 };

@@ -30,11 +30,7 @@ from quadrants.lang.values import (
 )
 
 _ATOMIC = {ast.Add: "add", ast.Sub: "sub", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
-
-
 _BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
-
-
 _AUGMENTED = {op: f"Atomic {name}" for op, name in _ATOMIC.items()}
 
 
@@ -88,7 +84,7 @@ def _update(w, op, place, v):
 def _updated(w, op, old, v):
     """`old op v`. Where the operation has an atomic, v takes old's type first, as it does there: so an update means the
     same for what iterations share and for what is theirs, and the split finds an atomic in it."""
-    if op in _ATOMIC and type(old) in (*SCALARS, *MATRICES):
+    if op in _ATOMIC and (type(old) in SCALARS or type(old) in MATRICES):
         if type(v) in (list, tuple):
             v = from_nested(w, v)
         if type(v) in SCALARS or type(v) in MATRICES:
