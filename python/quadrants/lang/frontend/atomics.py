@@ -68,7 +68,7 @@ def _atomic(w, name, place, value):
         old = [_atomic(w, name, part, element(w, value, k)) for k, part in enumerate(place.data)]
         return make(w, place.n, place.m, place.ndim, old)
     old = load(w, place)
-    value = _like(w, old, value)
+    value = like(w, old, value)
     if type(place) is Slot and id(place.base) in w.shared and name != "exchange" and type(value) in SCALARS:
         one_of(w, place, lambda v: w.b.set(v, binary(w, _PLAIN_OF[name], w.get(v), value)))
         return old
@@ -76,7 +76,7 @@ def _atomic(w, name, place, value):
     return old
 
 
-def _like(w, old, value):
+def like(w, old, value):
     """A value in the type of the variable that holds `old`, as atomics of elements take it."""
     if type(value) not in SCALARS and type(value) not in MATRICES:
         return value
@@ -91,7 +91,7 @@ def atomic_cas_(w, node):
         old = load(w, place)
         if dtype_of(w, old).is_real:
             raise QuadrantsTypeError(f"atomic_cas takes integers, the element is of type {dtype_of(w, old)}")
-        expected, desired = _like(w, old, expected), _like(w, old, desired)
+        expected, desired = like(w, old, expected), like(w, old, desired)
         store(w, place, map_all(w, w.b.select, (binary(w, "eq", old, expected), desired, old), "select"))
         return old
     if type(place) is not Elem or place.ndim:

@@ -4,10 +4,11 @@ subtraction and bitwise ones are atomic."""
 import ast
 
 from quadrants._native import Var
-from quadrants.lang.elementwise import binary, cast
+from quadrants.lang.elementwise import binary
 from quadrants.lang.exception import QuadrantsSyntaxError, QuadrantsTypeError
 from quadrants.lang.frontend import access, hooks, matrices, precision
 from quadrants.lang.frontend.access import Acc
+from quadrants.lang.frontend.atomics import like
 from quadrants.lang.frontend.stmts import immutable, not_assignable
 from quadrants.lang.frontend.table import STMT, NeedVariable, ev, ref
 from quadrants.lang.values import (
@@ -84,13 +85,16 @@ def _update(w, op, place, v):
 def _updated(w, op, old, v):
     """`old op v`. Where the operation has an atomic, v takes old's type first, as it does there: so an update means the
     same for what iterations share and for what is theirs, and the split finds an atomic in it."""
-    if op in _ATOMIC and (type(old) in SCALARS or type(old) in MATRICES):
-        if type(v) in (list, tuple):
+    if op in _ATOMIC:
+        if type(old) in MATRICES and type(v) in (list, tuple):
             v = from_nested(w, v)
-        if type(v) in SCALARS or type(v) in MATRICES:
-            if op not in _BITWISE or not element_dtype(w, v).is_real:
-                v = cast(w, v, element_dtype(w, old))
+        if op not in _BITWISE or not _is_real(w, v):
+            v = like(w, old, v)
     return binary(w, w.bin_name[op], old, v)
+
+
+def _is_real(w, v):
+    return (type(v) in SCALARS or type(v) in MATRICES) and element_dtype(w, v).is_real
 
 
 def _aug_error(w, node, target, place):
