@@ -103,9 +103,15 @@ bool Stream::ready(const QdbLaunch &l, Ready &r) {
                           "launch: expected " + std::to_string(8 * e.meta.arg_words) + " bytes of arguments, found " +
                               std::to_string(l.arg_bytes),
                           e.symbol);
-  r = {&e,      1,      0,
-       l.begin, l.end,  l.flags & QDB_LAUNCH_REPORTS ? 1 : 0,
-       0,       l.args, device_.settings().each ? 0 : lane_of(l.flags)};
+  r = {.entry = &e,
+       .blocks = 1,
+       .block = 0,
+       .begin = l.begin,
+       .end = l.end,
+       .check = l.flags & QDB_LAUNCH_REPORTS ? 1 : 0,
+       .scratch = 0,
+       .args = l.args,
+       .lane = device_.settings().each ? 0 : lane_of(l.flags)};
   const bool unknown = (l.flags & QDB_LAUNCH_RANGE_UNKNOWN) && !e.meta.serial;
   if (unknown) r.begin = 0, r.end = INT64_MIN;
   else if (r.begin >= r.end && !(l.flags & QDB_LAUNCH_RANGE_UNKNOWN)) return false;
