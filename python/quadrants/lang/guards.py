@@ -55,14 +55,16 @@ class Absent:
         return not hasattr(self.owner, self.name)
 
 
-class _ById:
+class ById:
+    """Compares by identity."""
+
     __slots__ = ("x",)
 
     def __init__(self, x):
         self.x = x
 
     def __eq__(self, other):
-        return type(other) is _ById and self.x is other.x
+        return type(other) is ById and self.x is other.x
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -88,7 +90,7 @@ def freeze(x):
         return (kind, freeze(x.to_numpy()))
     if isinstance(x, _struct()):
         return (kind, freeze(x.entries))
-    return _ById(x)
+    return ById(x)
 
 
 def _matrix():

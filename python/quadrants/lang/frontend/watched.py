@@ -15,7 +15,7 @@ import types
 from quadrants.lang import traced
 from quadrants.lang.exception import QuadrantsTypeError
 from quadrants.lang.func import Func
-from quadrants.lang.guards import freeze
+from quadrants.lang.guards import ById, freeze
 
 _OURS = ("quadrants", "numpy", "math", "builtins", "operator", "functools", "itertools", "typing", "enum", "torch")
 _NAMES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
@@ -66,23 +66,11 @@ def _watch(w, target, args, kwargs):
     return finish
 
 
-class _Same:
-    """Compares by identity."""
-
-    def __init__(self, x):
-        self.x = x
-
-    def __eq__(self, other):
-        return type(other) is _Same and self.x is other.x
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 def _content(x):
     try:
-        return _Same(x), freeze(x)
+        return ById(x), freeze(x)
     except (QuadrantsTypeError, RecursionError):
-        return _Same(x), None
+        return ById(x), None
 
 
 class _Reads:
